@@ -1,0 +1,80 @@
+//! What a refused caller is told.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::Name;
+use crate::reject::{Cause, Refusal, RefusalKind, refusal_sealed};
+
+/// A call refused by an open circuit. It never reached the inner service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CircuitOpen {
+    pub(crate) name: Name,
+    pub(crate) reason: CircuitOpenReason,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) cause: Cause,
+}
+
+/// Why a circuit refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CircuitOpenReason {
+    /// It tripped, and its open time is not over.
+    Open,
+    /// It is half-open and all its probes are out.
+    ProbesOut,
+    /// An operator forced it open.
+    Forced,
+    /// A probe is due, but the inner service of this instance was not ready for it.
+    NotReady,
+}
+
+impl CircuitOpen {
+    /// The breaker's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Why the call was refused.
+    pub fn reason(&self) -> CircuitOpenReason {
+        self.reason
+    }
+
+    /// The time left, from the moment of refusal, until a call can be admitted. `None` where no
+    /// time is known.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+}
+
+impl refusal_sealed::Sealed for CircuitOpen {}
+
+impl Refusal for CircuitOpen {
+    fn name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        self.retry_after()
+    }
+
+    fn kind(&self) -> RefusalKind {
+        RefusalKind::Unavailable
+    }
+}
+
+impl fmt::Display for CircuitOpen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "circuit {} is open", self.name)?;
+        match self.retry_after() {
+            Some(wait) => write!(f, ", retry after {wait:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for CircuitOpen {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause.source(self)
+    }
+}

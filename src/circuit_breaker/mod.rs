@@ -1,0 +1,5 @@
+//! Circuit breaking.
+
+pub mod error;
+
+pub use error::CircuitOpen;
