@@ -5,6 +5,10 @@
 pub mod circuit_breaker;
 pub mod clock;
 mod config_error;
+#[cfg(feature = "http")]
+pub mod grpc;
+#[cfg(feature = "http")]
+pub mod http;
 mod name;
 pub mod rate_limit;
 pub mod reject;

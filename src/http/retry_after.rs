@@ -1,0 +1,78 @@
+//! `Retry-After` going out: whole seconds, rounded up, never 0.
+
+use std::time::Duration;
+
+use ::http::HeaderValue;
+
+/// `wait` in whole seconds, rounded up, at least 1: a client that waits this long has waited long
+/// enough, and one that is told 0 would ask again at once.
+pub(crate) fn whole_seconds(wait: Duration) -> u64 {
+    let up = u64::from(wait.subsec_nanos() > 0);
+    wait.as_secs().saturating_add(up).max(1)
+}
+
+/// `number` as a header value; below [`READY_MADE`] without an allocation.
+pub(crate) fn digits(number: u64) -> HeaderValue {
+    match ready_made(number) {
+        Some(text) => HeaderValue::from_static(text),
+        None => HeaderValue::from(number),
+    }
+}
+
+/// Waits of a quarter of an hour and less are what limits and open circuits mostly ask for; their
+/// digits take 3 kB.
+const READY_MADE: usize = 1_000;
+
+static DIGITS: [[u8; 3]; READY_MADE] = {
+    let mut table = [[b'0'; 3]; READY_MADE];
+    let mut number = 0;
+    while number < READY_MADE {
+        table[number] = [
+            b'0' + (number / 100) as u8,
+            b'0' + (number / 10 % 10) as u8,
+            b'0' + (number % 10) as u8,
+        ];
+        number += 1;
+    }
+    table
+};
+
+fn ready_made(number: u64) -> Option<&'static str> {
+    let digits = DIGITS.get(usize::try_from(number).ok()?)?;
+    let zeros = match number {
+        0..10 => 2,
+        10..100 => 1,
+        _ => 0,
+    };
+    std::str::from_utf8(&digits[zeros..]).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_round_up_and_are_never_zero() {
+        for (nanos, seconds) in [
+            (0, 1),
+            (1, 1),
+            (999_000_000, 1),
+            (1_000_000_000, 1),
+            (1_001_000_000, 2),
+        ] {
+            assert_eq!(
+                whole_seconds(Duration::from_nanos(nanos)),
+                seconds,
+                "{nanos} ns must be waited out by whole seconds, of which 0 is none"
+            );
+        }
+        assert_eq!(whole_seconds(Duration::MAX), u64::MAX, "saturates");
+    }
+
+    #[test]
+    fn digits_are_those_of_the_number() {
+        for number in (0..2_000).chain([u64::MAX]) {
+            assert_eq!(digits(number), number.to_string());
+        }
+    }
+}
