@@ -4,18 +4,18 @@ use ::http::header::CONTENT_TYPE;
 use ::http::{HeaderMap, HeaderName, HeaderValue, Response};
 
 use super::message::percent_encoded;
-use super::{Code, retry_info};
+use super::{Code, Dialect, Responder, retry_info};
 use crate::http::Refused;
-use crate::http::retry_after::digits;
-use crate::reject::{Refusal, RefusalKind};
+use crate::http::retry_after::{digits, whole_millis};
+use crate::reject::Refusal;
 
 /// Answers a refused gRPC call with a status that its client understands; for
 /// `.respond_with(grpc::respond)` on tonic's servers and channels.
 ///
 /// | refusal | code |
 /// |---|---|
-/// | [`Limited`](RefusalKind::Limited) | `RESOURCE_EXHAUSTED` |
-/// | [`Unavailable`](RefusalKind::Unavailable) | `UNAVAILABLE` |
+/// | [`Limited`](crate::reject::RefusalKind::Limited) | `RESOURCE_EXHAUSTED` |
+/// | [`Unavailable`](crate::reject::RefusalKind::Unavailable) | `UNAVAILABLE` |
 ///
 /// The response is *trailers-only*: HTTP 200, no body, `grpc-status` and `grpc-message` among the
 /// headers, which is right for unary calls and all streams. Where the refusal knows how long to
@@ -26,35 +26,24 @@ use crate::reject::{Refusal, RefusalKind};
 ///
 /// [`Responder`](super::Responder) changes the codes and follows the request's content type.
 pub fn respond<R: Refusal, B: Default>(refusal: &R) -> Response<B> {
-    let (limited, unavailable) = DEFAULT_CODES;
-    let code = match refusal.kind() {
-        RefusalKind::Limited => limited,
-        RefusalKind::Unavailable => unavailable,
-    };
-    refused(refusal, code, refusal.retry_after(), GRPC, B::default())
+    Responder::new().answer(refusal, Dialect::Http2)
 }
-
-/// For a limit and for an open circuit.
-pub(super) const DEFAULT_CODES: (Code, Code) = (Code::ResourceExhausted, Code::Unavailable);
-
-pub(super) const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
 pub(super) const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 pub(super) const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
-pub(super) fn refused<R: Refusal, B>(
+pub(super) fn refused<R: Refusal, B: Default>(
     refusal: &R,
     code: Code,
     retry_after: Option<Duration>,
-    content_type: HeaderValue,
-    body: B,
+    dialect: Dialect,
 ) -> Response<B> {
     let message = refusal.to_string();
-    let mut response = Response::new(body);
+    let mut response = Response::new(B::default());
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, content_type);
+    headers.insert(CONTENT_TYPE, dialect.content_type());
     headers.insert(STATUS, HeaderValue::from_static(code.digits()));
     headers.insert(MESSAGE, percent_encoded(&message));
     if let Some(wait) = retry_after {
@@ -65,16 +54,13 @@ pub(super) fn refused<R: Refusal, B>(
 }
 
 fn insert_wait(headers: &mut HeaderMap, code: Code, message: &str, wait: Duration) {
-    headers.insert(PUSHBACK, digits(whole_millis(wait)));
+    headers.insert(PUSHBACK, digits(pushback(wait)));
     headers.insert(DETAILS, retry_info::details(code, message, wait));
 }
 
-/// Rounded up, as a wait must be; the field is a signed number of 32 bits.
-fn whole_millis(wait: Duration) -> u64 {
-    let millis = wait.as_nanos().div_ceil(1_000_000);
-    u64::try_from(millis)
-        .unwrap_or(u64::MAX)
-        .min(i32::MAX as u64)
+/// The field is a signed number of 32 bits.
+fn pushback(wait: Duration) -> u64 {
+    whole_millis(wait).min(i32::MAX as u64)
 }
 
 #[cfg(test)]
@@ -107,8 +93,8 @@ mod tests {
 
     #[test]
     fn pushback_rounds_up_and_fits_its_field() {
-        assert_eq!(whole_millis(Duration::from_nanos(1)), 1);
-        assert_eq!(whole_millis(Duration::from_millis(200)), 200);
-        assert_eq!(whole_millis(Duration::MAX), i32::MAX as u64);
+        assert_eq!(pushback(Duration::from_nanos(1)), 1);
+        assert_eq!(pushback(Duration::from_millis(200)), 200);
+        assert_eq!(pushback(Duration::MAX), i32::MAX as u64);
     }
 }

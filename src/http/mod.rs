@@ -1,10 +1,15 @@
 //! Refusals, keys and verdicts for `http` types: at home in axum, hyper and reqwest.
 
+mod auto;
 mod refused;
 mod respond;
+pub mod respond_body;
+mod responder;
 pub(crate) mod retry_after;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use auto::{AutoResponder, respond_auto};
 pub use refused::Refused;
 pub use respond::{respond, respond_empty};
+pub use responder::Responder;

@@ -11,6 +11,22 @@ pub(crate) fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs().saturating_add(up).max(1)
 }
 
+/// `wait` in whole milliseconds, rounded up.
+pub(crate) fn whole_millis(wait: Duration) -> u64 {
+    u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
+/// Whole seconds, drawn evenly from those between `wait` and `wait + span`.
+pub(crate) fn spread(wait: Duration, span: Duration) -> u64 {
+    let least = whole_seconds(wait);
+    let most = wait.saturating_add(span).as_secs();
+    if most > least {
+        fastrand::u64(least..=most)
+    } else {
+        least
+    }
+}
+
 /// `number` as a header value; below [`READY_MADE`] without an allocation.
 pub(crate) fn digits(number: u64) -> HeaderValue {
     match ready_made(number) {
@@ -67,6 +83,21 @@ mod tests {
             );
         }
         assert_eq!(whole_seconds(Duration::MAX), u64::MAX, "saturates");
+    }
+
+    #[test]
+    fn a_spread_wait_stays_between_the_wait_and_the_end_of_its_span() {
+        let wait = Duration::from_millis(29_500);
+        let drawn: std::collections::BTreeSet<_> = (0..2_000)
+            .map(|_| spread(wait, Duration::from_secs(5)))
+            .collect();
+        assert_eq!(
+            drawn,
+            (30..=34).collect(),
+            "every whole second of 29.5 s to 34.5 s"
+        );
+        assert_eq!(spread(wait, Duration::ZERO), 30, "no span, no spread");
+        assert_eq!(spread(Duration::MAX, Duration::MAX), u64::MAX, "saturates");
     }
 
     #[test]
