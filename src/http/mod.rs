@@ -1,18 +1,24 @@
 //! Refusals, keys and verdicts for `http` types: at home in axum, hyper and reqwest.
 
 mod auto;
+mod classify_end;
 pub mod client_ip;
+pub mod error_chain;
 mod refused;
 mod respond;
 pub mod respond_body;
 mod responder;
 pub(crate) mod retry_after;
+mod status_classifier;
 #[cfg(test)]
 pub(crate) mod tests;
+mod upstream_wait;
 
 pub use auto::{AutoResponder, respond_auto};
+pub use classify_end::ClassifyEnd;
 pub use client_ip::{ClientIp, Trust};
 pub use ipnet::IpNet;
 pub use refused::Refused;
 pub use respond::{respond, respond_empty};
 pub use responder::Responder;
+pub use status_classifier::StatusClassifier;
