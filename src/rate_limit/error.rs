@@ -3,20 +3,26 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::Quota;
+use super::algorithm::{Balance, Shortfall};
+use super::{Quota, Standing};
 use crate::Name;
 use crate::reject::{Cause, Refusal, RefusalKind, refusal_sealed};
 
 /// A call refused by a rate limit. It spent nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct RateLimited {
-    pub(crate) name: Option<Name>,
-    pub(crate) reason: RateLimitedReason,
-    pub(crate) quota: Quota,
-    pub(crate) remaining: u32,
-    pub(crate) retry_after: Option<Duration>,
-    pub(crate) cause: Cause,
+    name: Option<Name>,
+    reason: RateLimitedReason,
+    standing: Standing,
+    /// Until the cost fits, in the units of the standing; `NEVER` where no wait helps.
+    lacking: u64,
+    /// All standings, where the limiter has several quotas.
+    standings: Option<Box<[Standing]>>,
+    cause: Cause,
 }
+
+/// A wait without end. No core lacks that many units.
+const NEVER: u64 = u64::MAX;
 
 /// Why a rate limit refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +41,54 @@ pub enum RateLimitedReason {
 }
 
 impl RateLimited {
+    #[inline]
+    pub(crate) fn spent(name: Option<Name>, shortfall: Shortfall) -> Self {
+        Self {
+            name,
+            reason: RateLimitedReason::Spent,
+            standing: Standing(shortfall.balance),
+            lacking: shortfall.lacking,
+            standings: None,
+            cause: Cause::default(),
+        }
+    }
+
+    /// Refuses for `reason`, for good.
+    pub(crate) fn for_good(
+        name: Option<Name>,
+        reason: RateLimitedReason,
+        balance: Balance,
+    ) -> Self {
+        let lacking = NEVER;
+        Self {
+            reason,
+            ..Self::spent(name, Shortfall { balance, lacking })
+        }
+    }
+
+    /// A refusal as tests of responders want it.
+    #[cfg(test)]
+    pub(crate) fn for_tests(name: Option<Name>, quota: Quota, wait: Option<Duration>) -> Self {
+        let balance = Balance {
+            quota,
+            now: crate::clock::Nanos::ZERO,
+            load: 0,
+            left: 0,
+            scale: super::algorithm::Scale::Nanos,
+        };
+        let lacking = wait.map_or(NEVER, |wait| crate::clock::Nanos::saturating(wait).as_u64());
+        Self::spent(name, Shortfall { balance, lacking })
+    }
+
+    pub(crate) fn with_reason(self, reason: RateLimitedReason) -> Self {
+        Self { reason, ..self }
+    }
+
+    pub(crate) fn with_standings(self, standings: Box<[Standing]>) -> Self {
+        let standings = Some(standings);
+        Self { standings, ..self }
+    }
+
     /// The limiter's name, if it was given one.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
@@ -45,21 +99,44 @@ impl RateLimited {
         self.reason
     }
 
-    /// The quota that refused.
+    /// The quota that refused; of several, the one with the longest wait.
     pub fn quota(&self) -> &Quota {
-        &self.quota
+        self.standing.quota()
     }
 
-    /// How many calls of cost 1 would still be admitted now: more than zero where the cost was
-    /// higher.
+    /// How many calls of cost 1 [`quota`](Self::quota) would still admit now: more than zero
+    /// where the cost was higher.
     pub fn remaining(&self) -> u32 {
-        self.remaining
+        self.standing.remaining()
+    }
+
+    /// As [`Standing::reset_after`], of [`quota`](Self::quota).
+    pub fn reset_after(&self) -> Duration {
+        self.standing.reset_after()
+    }
+
+    /// How each of the limiter's quotas stands, in the order they were given.
+    pub fn standings(&self) -> &[Standing] {
+        match &self.standings {
+            Some(standings) => standings,
+            None => std::slice::from_ref(&self.standing),
+        }
     }
 
     /// How long to wait before the same call is admitted, from the moment it was refused. `None`
     /// where no wait helps.
+    ///
+    /// Exact: alone on the limiter, a call is admitted after this wait and not a nanosecond
+    /// earlier. Of a call that was willing to wait, how long its turn is away.
     pub fn retry_after(&self) -> Option<Duration> {
-        self.retry_after
+        if self.lacking == NEVER {
+            return None;
+        }
+        let shortfall = Shortfall {
+            balance: self.standing.0,
+            lacking: self.lacking,
+        };
+        Some(Duration::from_nanos(shortfall.retry_after()))
     }
 }
 
@@ -88,10 +165,29 @@ impl fmt::Display for RateLimited {
         if let Some(name) = self.name() {
             write!(f, " by {name}")?;
         }
+        f.write_str(match self.reason {
+            RateLimitedReason::Spent => "",
+            RateLimitedReason::CostAboveBurst => ", the call costs more than is ever admitted",
+            RateLimitedReason::StoreFull => ", too many keys",
+            RateLimitedReason::WaitTooLong => ", the wait would be too long",
+            RateLimitedReason::QueueFull => ", too many calls wait",
+        })?;
         match self.retry_after() {
             Some(wait) => write!(f, ", retry after {wait:?}"),
             None => Ok(()),
         }
+    }
+}
+
+impl fmt::Debug for RateLimited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimited")
+            .field("name", &self.name())
+            .field("reason", &self.reason)
+            .field("quota", self.quota())
+            .field("remaining", &self.remaining())
+            .field("retry_after", &self.retry_after())
+            .finish()
     }
 }
 
