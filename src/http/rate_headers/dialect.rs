@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use ::http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{Standing, whole};
+use super::numbers::{Numbers, whole};
 use crate::Name;
 use crate::http::retry_after::digits;
 
@@ -83,12 +83,12 @@ impl RateHeaders {
     }
 
     /// Writes the chosen forms over what stands in `headers`.
-    pub(in crate::http) fn write(&self, standings: &[Standing], headers: &mut HeaderMap) {
+    pub(super) fn write(&self, quotas: &[Numbers], headers: &mut HeaderMap) {
         if let Some(name) = &self.draft_11 {
-            headers.insert(POLICY, policies(name, standings));
-            headers.insert(LIMITS, limits(name, standings));
+            headers.insert(POLICY, policies(name, quotas));
+            headers.insert(LIMITS, limits(name, quotas));
         }
-        let Some(tightest) = standings.iter().min_by_key(|standing| standing.remaining) else {
+        let Some(tightest) = quotas.iter().min_by_key(|numbers| numbers.remaining) else {
             return;
         };
         if self.three_fields {
@@ -120,8 +120,8 @@ const X: Three = [
     HeaderName::from_static("x-ratelimit-reset"),
 ];
 
-fn insert_three(headers: &mut HeaderMap, names: Three, standing: &Standing, reset: u64) {
-    let values = [standing.limit.into(), standing.remaining.into(), reset];
+fn insert_three(headers: &mut HeaderMap, names: Three, numbers: &Numbers, reset: u64) {
+    let values = [numbers.limit.into(), numbers.remaining.into(), reset];
     for (name, value) in names.into_iter().zip(values) {
         headers.insert(name, digits(value));
     }
@@ -133,17 +133,17 @@ fn epoch(now: SystemTime, reset: Duration) -> u64 {
     whole(since_1970.unwrap_or_default().saturating_add(reset))
 }
 
-fn policies(name: &str, standings: &[Standing]) -> HeaderValue {
+fn policies(name: &str, quotas: &[Numbers]) -> HeaderValue {
     // A window is named by whole seconds, of which 0 would be none.
-    list(name, standings, |out, standing| {
-        let window = whole(standing.window).max(1);
-        write!(out, ";q={};w={window}", standing.limit)
+    list(name, quotas, |out, numbers| {
+        let window = whole(numbers.window).max(1);
+        write!(out, ";q={};w={window}", numbers.limit)
     })
 }
 
-fn limits(name: &str, standings: &[Standing]) -> HeaderValue {
-    list(name, standings, |out, standing| {
-        write!(out, ";r={};t={}", standing.remaining, whole(standing.more))
+fn limits(name: &str, quotas: &[Numbers]) -> HeaderValue {
+    list(name, quotas, |out, numbers| {
+        write!(out, ";r={};t={}", numbers.remaining, whole(numbers.more))
     })
 }
 
@@ -151,21 +151,21 @@ fn limits(name: &str, standings: &[Standing]) -> HeaderValue {
 /// quota.
 fn list(
     name: &str,
-    standings: &[Standing],
-    parameters: impl Fn(&mut String, &Standing) -> std::fmt::Result,
+    quotas: &[Numbers],
+    parameters: impl Fn(&mut String, &Numbers) -> std::fmt::Result,
 ) -> HeaderValue {
     let mut out = String::with_capacity(48);
-    for (index, standing) in standings.iter().enumerate() {
+    for (index, numbers) in quotas.iter().enumerate() {
         if index > 0 {
             out.push_str(", ");
         }
         out.push('"');
         push_escaped(&mut out, name);
-        if standings.len() > 1 {
+        if quotas.len() > 1 {
             write!(out, "-{}", index + 1).expect("a `String` takes all text");
         }
         out.push('"');
-        parameters(&mut out, standing).expect("a `String` takes all text");
+        parameters(&mut out, numbers).expect("a `String` takes all text");
     }
     HeaderValue::try_from(out).expect("printable ASCII only")
 }
@@ -185,7 +185,7 @@ fn push_escaped(out: &mut String, name: &str) {
 mod tests {
     use super::*;
 
-    const STANDING: Standing = Standing {
+    const NUMBERS: Numbers = Numbers {
         limit: 100,
         window: Duration::from_secs(60),
         remaining: 42,
@@ -193,9 +193,9 @@ mod tests {
         reset: Duration::from_millis(34_800),
     };
 
-    fn written(headers: RateHeaders, standings: &[Standing]) -> Vec<String> {
+    fn written(headers: RateHeaders, quotas: &[Numbers]) -> Vec<String> {
         let mut map = HeaderMap::new();
-        headers.write(standings, &mut map);
+        headers.write(quotas, &mut map);
         map.iter()
             .map(|(name, value)| format!("{name}: {}", value.to_str().expect("ASCII")))
             .collect()
@@ -203,19 +203,19 @@ mod tests {
 
     #[test]
     fn nothing_is_sent_unless_chosen() {
-        assert!(written(RateHeaders::new(), &[STANDING]).is_empty());
+        assert!(written(RateHeaders::new(), &[NUMBERS]).is_empty());
     }
 
     #[test]
     fn draft_11_has_a_policy_and_where_it_stands() {
         assert_eq!(
-            written(RateHeaders::new().draft_11("api"), &[STANDING]),
+            written(RateHeaders::new().draft_11("api"), &[NUMBERS]),
             [
                 r#"ratelimit-policy: "api";q=100;w=60"#,
                 r#"ratelimit: "api";r=42;t=1"#
             ]
         );
-        let day = Standing {
+        let day = Numbers {
             limit: 5_000,
             window: Duration::from_secs(86_400),
             remaining: 7,
@@ -223,14 +223,14 @@ mod tests {
             reset: Duration::from_secs(80_000),
         };
         assert_eq!(
-            written(RateHeaders::new().draft_11("default"), &[STANDING, day]),
+            written(RateHeaders::new().draft_11("default"), &[NUMBERS, day]),
             [
                 r#"ratelimit-policy: "default-1";q=100;w=60, "default-2";q=5000;w=86400"#,
                 r#"ratelimit: "default-1";r=42;t=1, "default-2";r=7;t=17"#
             ]
         );
         assert_eq!(
-            written(RateHeaders::new().three_fields(), &[STANDING, day])[1],
+            written(RateHeaders::new().three_fields(), &[NUMBERS, day])[1],
             "ratelimit-remaining: 7",
             "the tightest quota speaks where only one can"
         );
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn the_older_forms_say_the_same() {
         assert_eq!(
-            written(RateHeaders::new().three_fields().x_seconds(), &[STANDING]),
+            written(RateHeaders::new().three_fields().x_seconds(), &[NUMBERS]),
             [
                 "ratelimit-limit: 100",
                 "ratelimit-remaining: 42",
@@ -264,7 +264,7 @@ mod tests {
         let headers = RateHeaders::new().x_seconds().x_epoch(now);
         // 900 ms and 34.8 s make 35.7 s.
         assert_eq!(
-            written(headers, &[STANDING])[2],
+            written(headers, &[NUMBERS])[2],
             "x-ratelimit-reset: 1700000036"
         );
     }
