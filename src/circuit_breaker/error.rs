@@ -27,6 +27,8 @@ pub enum CircuitOpenReason {
     Forced,
     /// A probe is due, but the inner service of this instance was not ready for it.
     NotReady,
+    /// It closed a short time ago, and the admitted share is still growing.
+    RampingUp,
 }
 
 impl CircuitOpen {

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 use std::future::{Ready, ready};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
@@ -153,4 +153,3 @@ impl<Request> Service<Request> for Echo {
         ready(Ok(request))
     }
 }
-

@@ -1,0 +1,211 @@
+use std::time::Duration;
+
+use super::error::{CircuitOpen, CircuitOpenReason};
+use super::event::CircuitEventKind;
+use super::gate::Way;
+use super::shared::Shared;
+use super::state::{Arrival, Inner, Phase};
+use super::ticket::{Kind, Ticket};
+use super::turn::Turn;
+use super::window::Tally;
+use crate::clock::Nanos;
+use crate::reject::Cause;
+
+impl Shared {
+    /// Decides on a call that arrives at an instance whose inner service is as `inner` says.
+    #[inline]
+    pub(super) fn admit(&self, inner: Inner) -> Result<Ticket, CircuitOpen> {
+        let (epoch, way) = self.gate.read();
+        match way {
+            Way::Pass if inner == Inner::Ready => Ok(self.pass(epoch, Kind::Counted)),
+            Way::PassUncounted if inner == Inner::Ready => Ok(self.pass(epoch, Kind::Uncounted)),
+            Way::RefuseUntil(until) => self.refuse_until(until, inner),
+            Way::RefuseForced => Err(self.refusal(CircuitOpenReason::Forced, None)),
+            _ => self.ask_to_pass(inner),
+        }
+    }
+
+    /// Whether a call that arrived now would be refused without its inner service being needed.
+    /// Changes nothing, and never says so of a call that is due to be a probe.
+    #[inline]
+    pub(super) fn would_refuse(&self) -> bool {
+        match self.gate.read().1 {
+            Way::Pass | Way::PassUncounted => false,
+            Way::RefuseForced => true,
+            Way::RefuseUntil(Nanos::MAX) => true,
+            Way::RefuseUntil(until) if self.clock.now() < until => true,
+            _ => {
+                let now = self.clock.now();
+                self.view(now, |core, machine| {
+                    !machine.commands().shadow() && machine.would_refuse(now, core.rules())
+                })
+            }
+        }
+    }
+
+    #[inline]
+    fn pass(&self, epoch: u64, kind: Kind) -> Ticket {
+        let plan = self.plans.get();
+        if let Some(counters) = self.counters.as_ref().filter(|_| plan.counted()) {
+            counters.admit();
+        }
+        Ticket {
+            kind,
+            epoch,
+            start: plan.timed().then(|| self.clock.now()),
+            waited: Duration::ZERO,
+        }
+    }
+
+    fn refuse_until(&self, until: Nanos, inner: Inner) -> Result<Ticket, CircuitOpen> {
+        if until == Nanos::MAX {
+            return Err(self.refusal(CircuitOpenReason::Open, None));
+        }
+        let left = until.since(self.clock.now());
+        if left.is_zero() {
+            return self.ask_to_pass(inner);
+        }
+        Err(self.refusal(CircuitOpenReason::Open, Some(left)))
+    }
+
+    #[inline]
+    fn refusal(&self, reason: CircuitOpenReason, retry_after: Option<Duration>) -> CircuitOpen {
+        CircuitOpen {
+            name: self.name.clone(),
+            reason,
+            retry_after,
+            cause: Cause::default(),
+        }
+    }
+
+    #[cold]
+    fn ask_to_pass(&self, inner: Inner) -> Result<Ticket, CircuitOpen> {
+        let mut turn = self.settled(self.clock.now());
+        let now = turn.now;
+        let (machine, rules) = turn.core.split();
+        let (arrival, transition) = machine.arrive(now, inner, rules);
+        turn.apply(transition);
+        let answer = turn.answer_to(arrival, inner);
+        // The end of a gentle return changes the way, not the state.
+        self.set_gate(&turn.core);
+        turn.end();
+        answer
+    }
+
+    /// Takes a probe's slot for an instance that answers ready: `Err` where it must wait, `None`
+    /// where no slot is needed.
+    pub(super) fn reserve(&self) -> Result<Option<Ticket>, ()> {
+        let mut turn = self.settled(self.clock.now());
+        let now = turn.now;
+        let shadow = turn.core.machine.commands().shadow();
+        let (machine, rules) = turn.core.split();
+        let reserved = match machine.phase() {
+            Phase::Closed { .. } => Ok(None),
+            _ if shadow => Ok(None),
+            _ => machine.reserve(now, rules).map(Some).ok_or(()),
+        };
+        let ticket = reserved.map(|probe| {
+            probe.map(|(serial, transition)| {
+                turn.apply(transition);
+                turn.ticket(Kind::Probe(serial))
+            })
+        });
+        turn.end();
+        ticket
+    }
+
+    /// Makes a reserved slot the probe that begins now; `None` where the slot was lost meanwhile.
+    pub(super) fn begin_reserved(&self, ticket: Ticket) -> Option<Ticket> {
+        let Kind::Probe(serial) = ticket.kind else {
+            return None;
+        };
+        let mut turn = self.settled(self.clock.now());
+        let now = turn.now;
+        let (machine, rules) = turn.core.split();
+        let held = machine.begin_reserved(ticket.epoch, serial, now, rules);
+        let begun = held.then(|| {
+            if let Some(counters) = &self.counters {
+                counters.admit();
+            }
+            turn.ticket(ticket.kind)
+        });
+        turn.end();
+        begun
+    }
+}
+
+impl Turn<'_> {
+    /// Counts, as slow, the calls that have run past the slow threshold by now.
+    pub(super) fn count_overdue(&mut self) {
+        while self.core.overdue.take(self.now) {
+            let tally = Tally {
+                failed: false,
+                slow: true,
+            };
+            self.count(tally, None, Duration::ZERO);
+        }
+    }
+
+    fn answer_to(&mut self, arrival: Arrival, inner: Inner) -> Result<Ticket, CircuitOpen> {
+        let kind = match arrival {
+            Arrival::Pass if self.core.policy.count_overdue => {
+                let threshold = self.core.policy.slow_threshold.unwrap_or(Duration::MAX);
+                Kind::Watched(self.core.overdue.begin(self.now.plus(threshold)))
+            }
+            Arrival::Pass => Kind::Counted,
+            Arrival::PassUncounted => Kind::Uncounted,
+            Arrival::Probe(serial) => Kind::Probe(serial),
+            Arrival::Refuse { reason, .. } if self.is_overruled(inner) => {
+                self.note_would_refuse(reason);
+                Kind::Uncounted
+            }
+            Arrival::Refuse {
+                reason,
+                retry_after,
+            } => return Err(self.refuse(reason, retry_after)),
+        };
+        if let Some(counters) = &self.shared.counters {
+            counters.admit();
+        }
+        Ok(self.ticket(kind))
+    }
+
+    fn ticket(&self, kind: Kind) -> Ticket {
+        Ticket {
+            kind,
+            epoch: self.core.machine.epoch(),
+            start: Some(self.now),
+            waited: Duration::ZERO,
+        }
+    }
+
+    /// Whether a refusal is not to be carried out, as the breaker is disabled. One that an
+    /// unpolled inner service is the reason of always is: it cannot take the call.
+    fn is_overruled(&self, inner: Inner) -> bool {
+        self.core.machine.commands().shadow() && inner == Inner::Ready
+    }
+
+    fn note_would_refuse(&self, reason: CircuitOpenReason) {
+        if let Some(counters) = &self.shared.counters {
+            counters.would_refuse();
+        }
+        self.tell(CircuitEventKind::WouldHaveRefused { reason });
+    }
+
+    fn refuse(&self, reason: CircuitOpenReason, retry_after: Option<Duration>) -> CircuitOpen {
+        if let Some(counters) = &self.shared.counters {
+            counters.refuse();
+        }
+        self.tell(CircuitEventKind::Refused {
+            reason,
+            retry_after,
+        });
+        self.shared.refusal(reason, retry_after)
+    }
+
+    fn tell(&self, kind: CircuitEventKind) {
+        if self.shared.events.are_heard() {
+            self.shared.events.push(self.event(kind));
+        }
+    }
+}

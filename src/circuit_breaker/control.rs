@@ -1,0 +1,76 @@
+use super::policy::CircuitPolicy;
+use super::shared::Shared;
+use super::state::{CircuitState, Machine, Transition};
+use crate::clock::Nanos;
+
+impl Shared {
+    /// Carries out a command.
+    pub(super) fn command(&self, command: impl Fn(&mut Machine, Nanos) -> Option<Transition>) {
+        let mut turn = self.settled(self.clock.now());
+        let now = turn.now;
+        let transition = command(&mut turn.core.machine, now);
+        turn.apply(transition);
+        self.set_gate(&turn.core);
+        turn.end();
+    }
+
+    /// The inner service failed to become ready.
+    pub(super) fn readiness_failed(&self) {
+        let mut turn = self.settled(self.clock.now());
+        let now = turn.now;
+        if turn.core.machine.state() == CircuitState::Closed {
+            turn.count_failure();
+        } else {
+            let (machine, rules) = turn.core.split();
+            let transition = machine.not_ready(now, rules);
+            turn.apply(transition);
+        }
+        turn.end();
+    }
+
+    /// Goes by `policy` from here on.
+    pub(super) fn set_policy(&self, policy: CircuitPolicy) {
+        let old = {
+            let mut turn = self.settled(self.clock.now());
+            let old = std::mem::replace(&mut turn.core.policy, policy);
+            let now = turn.now;
+            let (machine, rules) = turn.core.split();
+            let transition = machine.go_by(now, rules);
+            self.fit(&turn.core);
+            turn.apply(transition);
+            turn.ask_again();
+            turn.end();
+            old
+        };
+        // Not under the lock: it may hold the last of a user's function.
+        drop(old);
+    }
+
+    /// Makes happen what the time alone has decided, open to half-open among it. Gives the time
+    /// to look again, if there is one.
+    pub(super) fn advance(&self) -> Option<Nanos> {
+        let mut turn = self.settled(self.clock.now());
+        let now = turn.now;
+        let (machine, rules) = turn.core.split();
+        let transition = machine.advance(now, rules);
+        turn.apply(transition);
+        let next = self.next_look(&turn.core, now);
+        turn.end();
+        next
+    }
+
+    fn next_look(&self, core: &super::shared::Core, now: Nanos) -> Option<Nanos> {
+        let watched = core
+            .policy
+            .slow_threshold
+            .filter(|_| core.policy.count_overdue && core.machine.state() == CircuitState::Closed);
+        match watched {
+            // A call that begins from now on cannot be overdue before.
+            Some(threshold) => {
+                let oldest = core.overdue.deadline();
+                Some(oldest.unwrap_or(now.plus(threshold)))
+            }
+            None => core.machine.next_change(),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+use crate::clock::Nanos;
+use crate::sync::{AtomicU64, Ordering};
+
+const WAY_BITS: u32 = 3;
+
+/// What an arriving call may go by without the lock: one word that only transitions write, so
+/// that every core keeps its own copy of the line while the circuit stays as it is.
+#[derive(Debug)]
+pub(super) struct Gate {
+    /// The epoch, and the way in the lowest bits.
+    word: AtomicU64,
+    /// With `Way::RefuseUntil`, until when. Written before the word and read after it.
+    until: AtomicU64,
+}
+
+/// What is to become of calls that arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Pass, counted.
+    Pass,
+    /// Pass, not counted.
+    PassUncounted,
+    /// Refuse up to a time; ask from then on.
+    RefuseUntil(Nanos),
+    /// Refuse: forced open.
+    RefuseForced,
+    /// Take the lock and ask the state machine.
+    Ask,
+}
+
+impl Gate {
+    pub(super) fn new() -> Self {
+        Self {
+            word: AtomicU64::new(0),
+            until: AtomicU64::new(0),
+        }
+    }
+
+    /// Under the state machine's lock only.
+    pub(super) fn set(&self, epoch: u64, way: Way) {
+        let bits = match way {
+            Way::Pass => 0,
+            Way::PassUncounted => 1,
+            Way::RefuseUntil(until) => {
+                self.until.store(until.as_u64(), Ordering::Release);
+                2
+            }
+            Way::RefuseForced => 3,
+            Way::Ask => 4,
+        };
+        self.word.store(epoch << WAY_BITS | bits, Ordering::Release);
+    }
+
+    /// The epoch and the way that belongs to it.
+    #[inline]
+    pub(super) fn read(&self) -> (u64, Way) {
+        let word = self.word.load(Ordering::Acquire);
+        let way = match word & ((1 << WAY_BITS) - 1) {
+            0 => Way::Pass,
+            1 => Way::PassUncounted,
+            2 => self.refuse_until(word),
+            3 => Way::RefuseForced,
+            _ => Way::Ask,
+        };
+        (word >> WAY_BITS, way)
+    }
+
+    /// The time that belongs to `word`. One of a later open state is never taken for it: between
+    /// the two the word was written, and the acquiring load here makes that write seen.
+    fn refuse_until(&self, word: u64) -> Way {
+        let until = self.until.load(Ordering::Acquire);
+        if self.word.load(Ordering::Relaxed) == word {
+            Way::RefuseUntil(Nanos::new(until))
+        } else {
+            Way::Ask
+        }
+    }
+
+    #[inline]
+    pub(super) fn epoch(&self) -> u64 {
+        self.word.load(Ordering::Acquire) >> WAY_BITS
+    }
+}

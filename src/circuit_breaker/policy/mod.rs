@@ -1,0 +1,11 @@
+//! When a circuit trips, how it recovers: a validated value.
+
+mod builder;
+mod open_time;
+mod rate;
+mod value;
+
+pub use builder::CircuitPolicyBuilder;
+pub(crate) use open_time::{OpenTime, OpenTimeFn};
+pub use value::{Cancel, CircuitPolicy};
+pub(crate) use value::{Counts, WindowKind};

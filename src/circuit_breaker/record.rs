@@ -1,0 +1,250 @@
+use std::time::Duration;
+
+use super::call_end::CallEnd;
+use super::event::{CircuitEvent, CircuitEventKind};
+use super::permit::Recorded;
+use super::plan::Plan;
+use super::shared::Shared;
+use super::state::{ProbeEnd, TransitionReason, Verdict};
+use super::ticket::{Kind, Ticket};
+use super::turn::Turn;
+use super::window::{Landed, Mark, Tally};
+use crate::clock::Nanos;
+use crate::sync::Ordering;
+
+/// An admitted call that has ended.
+#[derive(Clone, Copy)]
+struct Done {
+    ticket: Ticket,
+    end: CallEnd,
+    at: Nanos,
+    elapsed: Option<Duration>,
+    slow: bool,
+    /// `None`: adds nothing.
+    tally: Option<Tally>,
+}
+
+impl Shared {
+    /// Records how an admitted call ended. `floor` is the least open time that its upstream asked
+    /// for, should it open the circuit.
+    #[inline]
+    pub(super) fn finish(&self, ticket: Ticket, end: CallEnd, floor: Duration) -> Recorded {
+        let plan = self.plans.get();
+        let healthy = end == CallEnd::Success && ticket.kind == Kind::Counted;
+        if healthy && plan.is_bare() && self.run.load(Ordering::Relaxed) == 0 {
+            return Recorded::counted_if(self.gate.epoch() == ticket.epoch);
+        }
+        let at = self.clock.now();
+        let elapsed = ticket.start.map(|start| at.since(start));
+        let slow = elapsed.is_some_and(|elapsed| self.plans.is_slow(elapsed));
+        let done = Done {
+            ticket,
+            end,
+            at,
+            elapsed,
+            slow,
+            tally: plan.tally(end, slow),
+        };
+        match (ticket.kind, done.tally) {
+            (Kind::Counted, Some(tally)) if !tally.is_failing() => self.succeed(plan, done, tally),
+            (Kind::Counted, None) => {
+                let counted = self.gate.epoch() == ticket.epoch;
+                self.report(done, Recorded::counted_if(counted))
+            }
+            (Kind::Uncounted, _) => self.report(done, Recorded::Uncounted),
+            _ => self.finish_under_lock(done, floor),
+        }
+    }
+
+    #[inline]
+    fn succeed(&self, plan: Plan, done: Done, tally: Tally) -> Recorded {
+        let epoch = done.ticket.epoch;
+        let landed = if plan.ring() {
+            self.windows.mark_ring(done.mark(tally))
+        } else if plan.timed() {
+            self.windows.mark_stripe(done.mark(tally))
+        } else if self.gate.epoch() == epoch {
+            Landed::Yes
+        } else {
+            Landed::Late
+        };
+        if landed == Landed::Yes && plan.run() && self.run.load(Ordering::Relaxed) != 0 {
+            self.end_run(epoch);
+        }
+        let recorded = Recorded::counted_if(landed == Landed::Yes);
+        if plan.counted() || plan.heard() {
+            self.report(done, recorded);
+            self.events.deliver();
+        }
+        recorded
+    }
+
+    #[cold]
+    fn end_run(&self, epoch: u64) {
+        // The time plays no part in this.
+        let turn = self.turn(Nanos::ZERO);
+        if turn.core.machine.epoch() == epoch {
+            self.run.store(0, Ordering::Relaxed);
+        }
+    }
+
+    #[cold]
+    fn finish_under_lock(&self, done: Done, floor: Duration) -> Recorded {
+        let mut turn = self.settled(done.at);
+        let recorded = match done.ticket.kind {
+            Kind::Probe(serial) => turn.end_probe(done, serial, floor),
+            Kind::Watched(number) => turn.end_watched(done, number, floor),
+            _ => turn.end_counted(done, floor),
+        };
+        turn.end();
+        recorded
+    }
+
+    /// A reserved slot comes back: no call was made, so there is nothing to tell.
+    pub(super) fn end_reserved(&self, ticket: Ticket) {
+        let Kind::Probe(serial) = ticket.kind else {
+            return;
+        };
+        let mut turn = self.settled(self.clock.now());
+        let now = turn.now;
+        let (machine, rules) = turn.core.split();
+        let none = Verdict::Nothing;
+        machine.end_probe(ticket.epoch, serial, none, now, Duration::ZERO, rules);
+        turn.wake();
+        turn.end();
+    }
+
+    /// Counts and tells; delivering is the caller's, once it holds no lock.
+    fn report(&self, done: Done, recorded: Recorded) -> Recorded {
+        let stale = recorded == Recorded::Stale;
+        if let Some(counters) = &self.counters {
+            counters.end(done.end, done.slow, stale);
+        }
+        if self.events.are_heard() {
+            let (end, slow) = (done.end, done.slow);
+            let elapsed = done.elapsed.unwrap_or_default();
+            let waited = done.ticket.waited;
+            let kind = match stale {
+                true => CircuitEventKind::Discarded {
+                    end,
+                    slow,
+                    elapsed,
+                    waited,
+                },
+                false => CircuitEventKind::Completed {
+                    end,
+                    slow,
+                    elapsed,
+                    waited,
+                },
+            };
+            let name = self.name.clone();
+            self.events.push(CircuitEvent { name, kind });
+        }
+        recorded
+    }
+}
+
+impl Done {
+    fn mark(&self, tally: Tally) -> Mark {
+        Mark {
+            epoch: self.ticket.epoch,
+            tally,
+            ended: self.at,
+            elapsed: self.elapsed,
+        }
+    }
+}
+
+impl Turn<'_> {
+    fn end_counted(&mut self, done: Done, floor: Duration) -> Recorded {
+        let current = self.core.machine.epoch() == done.ticket.epoch;
+        let recorded = self.shared.report(done, Recorded::counted_if(current));
+        match done.tally.filter(|_| current) {
+            Some(tally) => self.count(tally, done.elapsed, floor),
+            None => self.note_elapsed(done),
+        }
+        recorded
+    }
+
+    /// A call that is looked at while it runs: counted now, unless it was when it was overdue.
+    fn end_watched(&mut self, done: Done, number: u64, floor: Duration) -> Recorded {
+        if self.core.overdue.end(number) {
+            return self.end_counted(done, floor);
+        }
+        let current = self.core.machine.epoch() == done.ticket.epoch;
+        self.note_elapsed(done);
+        self.shared.report(done, Recorded::counted_if(current))
+    }
+
+    fn end_probe(&mut self, done: Done, serial: u64, floor: Duration) -> Recorded {
+        let verdict = match done.tally {
+            None => Verdict::Nothing,
+            Some(tally) if tally.is_failing() => Verdict::Failing,
+            Some(_) => Verdict::Good,
+        };
+        let (epoch, now) = (done.ticket.epoch, self.now);
+        let (machine, rules) = self.core.split();
+        let end = machine.end_probe(epoch, serial, verdict, now, floor, rules);
+        let recorded = Recorded::counted_if(end != ProbeEnd::Late);
+        self.note_elapsed(done);
+        self.shared.report(done, recorded);
+        self.wake();
+        if let ProbeEnd::Counted(transition) = end {
+            self.apply(transition);
+        }
+        recorded
+    }
+
+    fn note_elapsed(&self, done: Done) {
+        if let Some(elapsed) = done.elapsed {
+            self.shared.windows.note_elapsed(done.at, elapsed);
+        }
+    }
+
+    /// Counts a call in the window and the row; if it fails, judges.
+    pub(super) fn count(&mut self, tally: Tally, elapsed: Option<Duration>, floor: Duration) {
+        let shared = self.shared;
+        let plan = shared.plans.get();
+        let mark = Mark {
+            epoch: self.core.machine.epoch(),
+            tally,
+            ended: self.now,
+            elapsed,
+        };
+        match plan.ring() {
+            true => shared.windows.mark_ring(mark),
+            false => shared.windows.mark_stripe(mark),
+        };
+        let run = match tally.is_failing() && plan.run() {
+            true => shared.run.load(Ordering::Relaxed).saturating_add(1),
+            false => 0,
+        };
+        shared.run.store(run, Ordering::Relaxed);
+        if tally.is_failing() {
+            self.judge(run, floor);
+        }
+    }
+
+    /// Counts a failure that no call stands for.
+    pub(super) fn count_failure(&mut self) {
+        let tally = Tally {
+            failed: true,
+            slow: false,
+        };
+        if self.core.machine.counting().is_some() {
+            self.count(tally, None, Duration::ZERO);
+        }
+    }
+
+    fn judge(&mut self, run: u32, floor: Duration) {
+        let now = self.now;
+        let counts = self.shared.windows.counts(now);
+        let met: Option<TransitionReason> = self.core.policy.judge(run, counts);
+        if let Some(reason) = met {
+            let (machine, rules) = self.core.split();
+            let transition = machine.trip(now, reason, floor, rules);
+            self.apply(Some(transition));
+        }
+    }
+}

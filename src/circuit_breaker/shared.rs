@@ -1,0 +1,215 @@
+use std::time::Duration;
+
+use super::counters::Counters;
+use super::event::{Events, Listener};
+use super::gate::{Gate, Way};
+use super::overdue::Overdue;
+use super::plan::{Plan, Plans};
+use super::policy::{CircuitPolicy, Counts};
+use super::snapshot::Snapshot;
+use super::state::{Machine, Phase, Rules};
+use super::turn::Turn;
+use super::waiters::Waiters;
+use super::window::Windows;
+use crate::Name;
+use crate::clock::{Clock, Nanos};
+use crate::sync::{AtomicU32, Mutex, Ordering};
+
+/// What all handles of one breaker share.
+///
+/// Calls that pass a closed circuit look at `gate`, `plans` and `run`, which only changes write,
+/// and count in `windows`; everything else happens under the lock of `core`, in a
+/// [`Turn`](super::turn::Turn). Locks are taken in the order core, then a window's, then the
+/// queue's of events.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) name: Name,
+    pub(super) clock: Clock,
+    pub(super) gate: Gate,
+    pub(super) plans: Plans,
+    /// Failing outcomes in a row. Written under the lock only; a success that reads zero has
+    /// nothing to end.
+    pub(super) run: AtomicU32,
+    pub(super) windows: Windows,
+    pub(super) counters: Option<Counters>,
+    pub(super) events: Events,
+    pub(super) waiters: Waiters,
+    core: Mutex<Core>,
+}
+
+/// What is not on the healthy path.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) machine: Machine,
+    pub(super) policy: CircuitPolicy,
+    pub(super) seed: u64,
+    pub(super) overdue: Overdue,
+    /// The window as it was when it tripped the circuit.
+    pub(super) tripped: Counts,
+}
+
+impl Core {
+    pub(super) fn rules(&self) -> Rules<'_> {
+        Rules {
+            policy: &self.policy,
+            seed: self.policy.jitter_seed.unwrap_or(self.seed),
+        }
+    }
+
+    /// The state machine, and what it goes by.
+    pub(super) fn split(&mut self) -> (&mut Machine, Rules<'_>) {
+        let rules = Rules {
+            policy: &self.policy,
+            seed: self.policy.jitter_seed.unwrap_or(self.seed),
+        };
+        (&mut self.machine, rules)
+    }
+}
+
+impl Shared {
+    pub(super) fn new(
+        name: Name,
+        policy: CircuitPolicy,
+        clock: Clock,
+        counted: bool,
+        listeners: Vec<Listener>,
+    ) -> Self {
+        let shared = Self {
+            name,
+            clock,
+            gate: Gate::new(),
+            plans: Plans::new(),
+            run: AtomicU32::new(0),
+            windows: Windows::new(),
+            counters: counted.then(Counters::new),
+            events: Events::new(listeners),
+            waiters: Waiters::new(),
+            core: Mutex::new(Core {
+                machine: Machine::new(),
+                policy,
+                seed: fastrand::u64(..),
+                overdue: Overdue::default(),
+                tripped: Counts::default(),
+            }),
+        };
+        shared.fit(&shared.core.lock());
+        shared
+    }
+
+    /// Takes the lock, for what happens at `now`.
+    pub(super) fn turn(&self, now: Nanos) -> Turn<'_> {
+        Turn::new(self, self.core.lock(), now)
+    }
+
+    /// Makes the healthy path go by the policy in `core`.
+    pub(super) fn fit(&self, core: &Core) {
+        let plan = Plan::new(
+            &core.policy,
+            self.counters.is_some(),
+            self.events.are_heard(),
+        );
+        let counting = core.machine.counting();
+        self.windows.fit(&core.policy, plan.timed(), counting);
+        self.plans.set(plan, &core.policy);
+        self.set_gate(core);
+    }
+
+    /// Tells arriving calls what the state machine says of them all.
+    pub(super) fn set_gate(&self, core: &Core) {
+        self.gate.set(core.machine.epoch(), self.way(core));
+    }
+
+    fn way(&self, core: &Core) -> Way {
+        let commands = core.machine.commands();
+        // Every refusal is told to someone, or counted.
+        let noted = self.events.are_heard() || self.counters.is_some();
+        match core.machine.phase() {
+            _ if commands.force_open() && !noted => Way::RefuseForced,
+            _ if commands.force_open() => Way::Ask,
+            _ if commands.force_closed() => Way::PassUncounted,
+            Phase::Closed { ramp: None, .. } if !core.policy.count_overdue => Way::Pass,
+            Phase::Open(open)
+                if !noted
+                    && !commands.shadow()
+                    && core.policy.recover_every.is_none()
+                    && core.machine.asked().is_none() =>
+            {
+                Way::RefuseUntil(open.until())
+            }
+            _ => Way::Ask,
+        }
+    }
+
+    /// What `read` finds in the state machine as it is at `now`, though nothing has made what the
+    /// time decided happen yet.
+    pub(super) fn view<T>(&self, now: Nanos, read: impl FnOnce(&Core, &Machine) -> T) -> T {
+        let core = self.core.lock();
+        match core.machine.next_change() {
+            Some(change) if change <= now => {
+                let mut settled = core.machine.clone();
+                settled.settle(now, core.rules());
+                read(&core, &settled)
+            }
+            _ => read(&core, &core.machine),
+        }
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let now = self.clock.now();
+        self.view(now, |core, machine| self.snapshot_of(core, machine, now))
+    }
+
+    pub(super) fn snapshot_of(&self, core: &Core, machine: &Machine, now: Nanos) -> Snapshot {
+        let (counts, out, good) = match machine.phase() {
+            Phase::Closed { .. } => (self.windows.counts(now), 0, 0),
+            Phase::Open(_) => (core.tripped, 0, 0),
+            Phase::HalfOpen(half) => (Counts::default(), half.in_flight(), half.successes()),
+        };
+        let known = core.policy.has_rates() && counts.calls >= u64::from(core.policy.min_calls);
+        let rate = |part: u64| known.then(|| part as f64 / counts.calls as f64);
+        Snapshot {
+            name: self.name.clone(),
+            state: machine.state(),
+            reason: machine.reason(),
+            command: machine.commands().strongest(),
+            calls: counts.calls,
+            failures: counts.failures,
+            slow: counts.slow,
+            consecutive: self.run.load(Ordering::Relaxed),
+            failure_rate: rate(counts.failures),
+            slow_rate: core.policy.slow_threshold.and_then(|_| rate(counts.slow)),
+            retry_after: machine.retry_after(now),
+            epoch: machine.epoch(),
+            trips: machine.trips(),
+            probes_in_flight: out as u32,
+            probes_succeeded: good,
+            last_elapsed: self.windows.last_elapsed(),
+            totals: self.counters.as_ref().map(Counters::totals),
+            listener_panics: self.events.panics(),
+        }
+    }
+
+    /// Whether the breaker equals one just made, but for successes that it has counted.
+    pub(super) fn is_fresh(&self) -> bool {
+        let now = self.clock.now();
+        self.view(now, |core, machine| {
+            let counts = self.windows.counts(now);
+            machine.is_fresh(now)
+                && self.run.load(Ordering::Relaxed) == 0
+                && counts.failures == 0
+                && counts.slow == 0
+                && core.overdue.deadline().is_none()
+        })
+    }
+}
+
+impl Drop for Shared {
+    /// The last handle went: a driver that waits for the next change has nothing left to wait
+    /// for.
+    fn drop(&mut self) {
+        self.waiters.wake();
+    }
+}
+
+/// An open time for want of a better: the user's function panicked.
+pub(super) const FALLBACK_OPEN: Duration = Duration::from_secs(5);

@@ -1,0 +1,239 @@
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
+
+use super::{CountWindow, Tally, TimeWindow, stripes};
+use crate::circuit_breaker::policy::{CircuitPolicy, Counts, WindowKind};
+use crate::clock::Nanos;
+use crate::sync::{AtomicU64, Mutex, Ordering};
+
+/// No epoch: nothing lands.
+const SHUT: u64 = u64::MAX;
+
+/// The windows of one breaker, as threads share them.
+///
+/// Time windows count in stripes, one a core or nearly, each under a short lock on cache lines of
+/// its own; the ring of calls is one, as its order is its meaning. Each carries the epoch it
+/// counts for, looked at under its lock: a result of an earlier epoch cannot land in a window
+/// that was emptied since, however late its thread runs on.
+#[derive(Debug)]
+pub(crate) struct Windows {
+    /// Made when first needed: a breaker that neither keeps a time window nor reads the clock has
+    /// none.
+    stripes: OnceLock<Box<[CachePadded<Mutex<Stripe>>]>>,
+    ring: Mutex<Ring>,
+    /// The latest reading that began a bucket in any stripe, so that all are summed at one time.
+    newest: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Stripe {
+    epoch: u64,
+    /// `None` where the stripes hold the last elapsed time and nothing else.
+    window: Option<TimeWindow>,
+    last: Option<Last>,
+}
+
+#[derive(Debug)]
+struct Ring {
+    epoch: u64,
+    window: CountWindow,
+    last: Option<Last>,
+}
+
+/// The elapsed time of a call, and when it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Last {
+    ended: Nanos,
+    elapsed: Duration,
+}
+
+/// One call to be counted: when it ended and how long it took, where that is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    pub(crate) epoch: u64,
+    pub(crate) tally: Tally,
+    pub(crate) ended: Nanos,
+    pub(crate) elapsed: Option<Duration>,
+}
+
+impl Mark {
+    fn last(&self) -> Option<Last> {
+        let ended = self.ended;
+        self.elapsed.map(|elapsed| Last { ended, elapsed })
+    }
+}
+
+/// Whether a call was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Landed {
+    Yes,
+    /// The window counts for another epoch.
+    Late,
+}
+
+impl Windows {
+    pub(crate) fn new() -> Self {
+        Self {
+            stripes: OnceLock::new(),
+            ring: Mutex::new(Ring {
+                epoch: SHUT,
+                window: CountWindow::default(),
+                last: None,
+            }),
+            newest: AtomicU64::new(0),
+        }
+    }
+
+    /// Makes room for what `policy` counts. A window of the kind and size that is kept already
+    /// stays as it is; any other starts empty, for `epoch` if one is counted for.
+    pub(crate) fn fit(&self, policy: &CircuitPolicy, timed: bool, epoch: Option<u64>) {
+        let epoch = epoch.unwrap_or(SHUT);
+        let rates = policy.has_rates();
+        let time = match policy.window {
+            WindowKind::Time(window) if rates => Some(Nanos::saturating(window)),
+            _ => None,
+        };
+        let calls = match policy.window {
+            WindowKind::Calls(calls) if rates => calls,
+            _ => 0,
+        };
+        if timed {
+            self.stripes.get_or_init(|| new_stripes(stripes::count()));
+        }
+        for stripe in self.stripes.get().into_iter().flatten() {
+            stripe.lock().fit(time, epoch);
+        }
+        self.fit_ring(calls, epoch);
+    }
+
+    fn fit_ring(&self, calls: u32, epoch: u64) {
+        if self.ring.lock().window.capacity() == calls as usize {
+            self.ring.lock().epoch = epoch;
+            return;
+        }
+        let mut window = CountWindow::new(calls);
+        {
+            let mut ring = self.ring.lock();
+            std::mem::swap(&mut ring.window, &mut window);
+            ring.epoch = epoch;
+        }
+    }
+
+    /// Empties all windows and counts for `epoch` from here on, or for none.
+    pub(crate) fn restart(&self, epoch: Option<u64>) {
+        let epoch = epoch.unwrap_or(SHUT);
+        for stripe in self.stripes.get().into_iter().flatten() {
+            let mut stripe = stripe.lock();
+            stripe.epoch = epoch;
+            if let Some(window) = &mut stripe.window {
+                window.clear();
+            }
+        }
+        let mut ring = self.ring.lock();
+        ring.epoch = epoch;
+        ring.window.clear();
+    }
+
+    /// Counts `mark` in this thread's stripe.
+    #[inline]
+    pub(crate) fn mark_stripe(&self, mark: Mark) -> Landed {
+        self.mark_stripe_of(stripes::of_thread(), mark)
+    }
+
+    #[inline]
+    pub(crate) fn mark_stripe_of(&self, thread: usize, mark: Mark) -> Landed {
+        let Some(stripes) = self.stripes.get() else {
+            return Landed::Late;
+        };
+        // Their number is a power of two.
+        let mut stripe = stripes[thread & (stripes.len() - 1)].lock();
+        stripe.last = mark.last().or(stripe.last);
+        if stripe.epoch != mark.epoch {
+            return Landed::Late;
+        }
+        if let Some(window) = &mut stripe.window {
+            if window.is_past(mark.ended) {
+                window.roll(window.tick_at(mark.ended));
+                self.newest
+                    .fetch_max(mark.ended.as_u64(), Ordering::Relaxed);
+            }
+            window.add(mark.tally);
+        }
+        Landed::Yes
+    }
+
+    /// Counts `mark` in the ring.
+    #[inline]
+    pub(crate) fn mark_ring(&self, mark: Mark) -> Landed {
+        let mut ring = self.ring.lock();
+        ring.last = mark.last().or(ring.last);
+        if ring.epoch != mark.epoch {
+            return Landed::Late;
+        }
+        ring.window.add(mark.tally);
+        Landed::Yes
+    }
+
+    /// Keeps the elapsed time of a call that counts in no window.
+    pub(crate) fn note_elapsed(&self, ended: Nanos, elapsed: Duration) {
+        self.mark_stripe(Mark {
+            epoch: SHUT - 1,
+            tally: Tally::default(),
+            ended,
+            elapsed: Some(elapsed),
+        });
+    }
+
+    /// What all windows hold at `now`. Changes nothing.
+    pub(crate) fn counts(&self, now: Nanos) -> Counts {
+        let mut counts = self.ring.lock().window.total();
+        let newest = Nanos::new(self.newest.load(Ordering::Relaxed));
+        for stripe in self.stripes.get().into_iter().flatten() {
+            let stripe = stripe.lock();
+            if let Some(window) = &stripe.window {
+                counts = counts.join(window.total_at(window.tick_at(now.max(newest))));
+            }
+        }
+        counts
+    }
+
+    /// The elapsed time of the call that ended last.
+    pub(crate) fn last_elapsed(&self) -> Option<Duration> {
+        let mut last = self.ring.lock().last;
+        for stripe in self.stripes.get().into_iter().flatten() {
+            let other = stripe.lock().last;
+            if other.map(|o| o.ended) > last.map(|l| l.ended) {
+                last = other;
+            }
+        }
+        last.map(|last| last.elapsed)
+    }
+}
+
+impl Stripe {
+    fn fit(&mut self, window: Option<Nanos>, epoch: u64) {
+        let wanted = window.map(TimeWindow::new);
+        let same = match (&self.window, &wanted) {
+            (Some(kept), Some(wanted)) => kept.width() == wanted.width(),
+            (None, None) => true,
+            _ => false,
+        };
+        if !same {
+            self.window = wanted;
+        }
+        self.epoch = epoch;
+    }
+}
+
+fn new_stripes(count: usize) -> Box<[CachePadded<Mutex<Stripe>>]> {
+    let stripe = || Stripe {
+        epoch: SHUT,
+        window: None,
+        last: None,
+    };
+    (0..count)
+        .map(|_| CachePadded::new(Mutex::new(stripe())))
+        .collect()
+}
