@@ -34,6 +34,11 @@ pub enum RateLimitedReason {
     CostAboveBurst,
     /// The store of keys is full and refuses new keys.
     StoreFull,
+    /// The key function found no key in the request.
+    NoKey,
+    /// The key's own quota counts by another algorithm than its limiter, or, for a sliding window,
+    /// in another period.
+    QuotaMismatch,
     /// The call was willing to wait, but its turn would come too late.
     WaitTooLong,
     /// The call was willing to wait, but as many calls as may wait already do.
@@ -78,6 +83,11 @@ impl RateLimited {
         };
         let lacking = wait.map_or(NEVER, |wait| crate::clock::Nanos::saturating(wait).as_u64());
         Self::spent(name, Shortfall { balance, lacking })
+    }
+
+    pub(crate) fn with_name(self, name: Name) -> Self {
+        let name = Some(name);
+        Self { name, ..self }
     }
 
     pub(crate) fn with_reason(self, reason: RateLimitedReason) -> Self {
@@ -169,6 +179,8 @@ impl fmt::Display for RateLimited {
             RateLimitedReason::Spent => "",
             RateLimitedReason::CostAboveBurst => ", the call costs more than is ever admitted",
             RateLimitedReason::StoreFull => ", too many keys",
+            RateLimitedReason::NoKey => ", the request has no key",
+            RateLimitedReason::QuotaMismatch => ", its own quota does not fit the limiter",
             RateLimitedReason::WaitTooLong => ", the wait would be too long",
             RateLimitedReason::QueueFull => ", too many calls wait",
         })?;

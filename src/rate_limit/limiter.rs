@@ -295,6 +295,12 @@ fn allowed(balance: Balance, standings: Vec<Standing>, refusal: Option<RateLimit
     allowed
 }
 
+impl From<Quota> for RateLimiter {
+    fn from(quota: Quota) -> Self {
+        Self::new(quota)
+    }
+}
+
 impl fmt::Debug for RateLimiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RateLimiter")

@@ -2,16 +2,36 @@
 
 mod algorithm;
 mod allowed;
+mod annotate;
 mod builder;
+mod decide;
 pub mod error;
+pub mod event;
+pub mod future;
+mod keyed;
+mod layer;
 mod ledger;
 mod limiter;
 mod live;
+mod manner;
 mod quota;
+mod report;
+mod retime;
+mod service;
+mod watch;
 
 pub use algorithm::Algorithm;
 pub use allowed::{Allowed, Standing};
+pub use annotate::Annotate;
 pub use builder::RateLimiterBuilder;
-pub use error::RateLimited;
+pub use decide::{Costed, Decide, Queue, Skipping};
+pub use error::{RateLimited, RateLimitedReason};
+pub use keyed::{
+    Fingerprint, Hashed, IntoKeyChoice, Key, KeyChoice, KeyHasher, Keyed, KeyedRateLimiter,
+    KeyedRateLimiterBuilder, KeyedRef, KeyedStats, KeyedWait, KeyedWith, StoredKey, WhenFull,
+};
+pub use layer::{RateLimitLayer, Refusing, Waiting};
 pub use limiter::RateLimiter;
 pub use quota::Quota;
+pub use retime::Retime;
+pub use service::RateLimit;

@@ -1,0 +1,188 @@
+use std::fmt;
+use std::time::Duration;
+
+use super::choice::{IntoKeyChoice, KeyChoice};
+use super::key::Key;
+use super::limiter::KeyedRateLimiter;
+use super::wait::KeyedWait;
+use crate::clock::{Clock, Nanos};
+use crate::rate_limit::decide::{Decide, Decision, Queue, Turn, sealed};
+use crate::rate_limit::retime::Retime;
+use crate::rate_limit::{Quota, RateLimitedReason};
+
+/// Limits by a key that `F` makes of the request:
+/// [`RateLimitLayer::keyed`](crate::rate_limit::RateLimitLayer::keyed).
+pub struct Keyed<K: Key + ?Sized, F> {
+    limiter: KeyedRateLimiter<K>,
+    key: F,
+}
+
+/// Limits by a key that `F` borrows from the request:
+/// [`RateLimitLayer::keyed_ref`](crate::rate_limit::RateLimitLayer::keyed_ref).
+pub struct KeyedRef<K: Key + ?Sized, F> {
+    limiter: KeyedRateLimiter<K>,
+    key: F,
+}
+
+/// Limits by what `F` chooses for the request:
+/// [`RateLimitLayer::keyed_with`](crate::rate_limit::RateLimitLayer::keyed_with).
+pub struct KeyedWith<K: Key + ?Sized, F> {
+    limiter: KeyedRateLimiter<K>,
+    key: F,
+}
+
+impl<K: Key + ?Sized> KeyedRateLimiter<K> {
+    fn decided(&self, key: &K, own: Option<&Quota>, now: Nanos, cost: u32) -> Decision {
+        match self.check_at(key, own, now, cost) {
+            Ok(allowed) => Decision::Admitted(allowed, now),
+            Err(refusal) => Decision::Refused(refusal, now),
+        }
+    }
+}
+
+impl<Request, K, F> Decide<Request> for Keyed<K, F>
+where
+    K: Key,
+    F: Fn(&Request) -> K,
+{
+    fn clock(&self) -> &Clock {
+        self.limiter.clock()
+    }
+
+    #[inline]
+    fn decide(&self, request: &Request, cost: u32) -> Decision {
+        let key = (self.key)(request);
+        self.limiter
+            .decided(&key, None, self.limiter.clock().now(), cost)
+    }
+}
+
+impl<Request, K, F> Queue<Request> for Keyed<K, F>
+where
+    K: Key,
+    F: Fn(&Request) -> K,
+{
+    type Wait = KeyedWait<K::Stored>;
+
+    fn queue(&self, request: &Request, cost: u32, most: Duration) -> Turn<Self::Wait> {
+        let key = (self.key)(request);
+        let now = self.limiter.clock().now();
+        Turn::Wait(self.limiter.wait_at(&key, None, now, cost, most), now)
+    }
+}
+
+impl<Request, K, F> Decide<Request> for KeyedRef<K, F>
+where
+    K: Key + ?Sized,
+    F: Fn(&Request) -> &K,
+{
+    fn clock(&self) -> &Clock {
+        self.limiter.clock()
+    }
+
+    #[inline]
+    fn decide(&self, request: &Request, cost: u32) -> Decision {
+        let key = (self.key)(request);
+        self.limiter
+            .decided(key, None, self.limiter.clock().now(), cost)
+    }
+}
+
+impl<Request, K, F> Queue<Request> for KeyedRef<K, F>
+where
+    K: Key + ?Sized,
+    F: Fn(&Request) -> &K,
+{
+    type Wait = KeyedWait<K::Stored>;
+
+    fn queue(&self, request: &Request, cost: u32, most: Duration) -> Turn<Self::Wait> {
+        let key = (self.key)(request);
+        let now = self.limiter.clock().now();
+        Turn::Wait(self.limiter.wait_at(key, None, now, cost, most), now)
+    }
+}
+
+impl<Request, K, C, F> Decide<Request> for KeyedWith<K, F>
+where
+    K: Key,
+    C: IntoKeyChoice<Key = K>,
+    F: Fn(&Request) -> C,
+{
+    fn clock(&self) -> &Clock {
+        self.limiter.clock()
+    }
+
+    #[inline]
+    fn decide(&self, request: &Request, cost: u32) -> Decision {
+        let choice = (self.key)(request).into_key_choice();
+        let now = self.limiter.clock().now();
+        match choice {
+            KeyChoice::Limit(key) => self.limiter.decided(&key, None, now, cost),
+            KeyChoice::LimitBy(key, own) => self.limiter.decided(&key, Some(&own), now, cost),
+            KeyChoice::NotLimited => Decision::NotLimited,
+            KeyChoice::Refuse => {
+                Decision::Refused(self.limiter.refuse_for(RateLimitedReason::NoKey, now), now)
+            }
+        }
+    }
+}
+
+impl<Request, K, C, F> Queue<Request> for KeyedWith<K, F>
+where
+    K: Key,
+    C: IntoKeyChoice<Key = K>,
+    F: Fn(&Request) -> C,
+{
+    type Wait = KeyedWait<K::Stored>;
+
+    fn queue(&self, request: &Request, cost: u32, most: Duration) -> Turn<Self::Wait> {
+        let (key, own) = match (self.key)(request).into_key_choice() {
+            KeyChoice::Limit(key) => (key, None),
+            KeyChoice::LimitBy(key, own) => (key, Some(own)),
+            KeyChoice::NotLimited => return Turn::NotLimited,
+            KeyChoice::Refuse => {
+                let now = self.limiter.clock().now();
+                let refusal = self.limiter.refuse_for(RateLimitedReason::NoKey, now);
+                return Turn::Refused(refusal, now);
+            }
+        };
+        let now = self.limiter.clock().now();
+        let wait = self.limiter.wait_at(&key, own.as_ref(), now, cost, most);
+        Turn::Wait(wait, now)
+    }
+}
+
+macro_rules! deciders {
+    ($($decider:ident),*) => {$(
+        impl<K: Key + ?Sized, F> $decider<K, F> {
+            pub(in crate::rate_limit) fn new(limiter: KeyedRateLimiter<K>, key: F) -> Self {
+                Self { limiter, key }
+            }
+        }
+
+        impl<K: Key + ?Sized, F> sealed::Sealed for $decider<K, F> {}
+
+        impl<K: Key + ?Sized, F> Retime for $decider<K, F> {
+            fn clock_mut(&mut self) -> Option<&mut Clock> {
+                self.limiter.clock_mut()
+            }
+        }
+
+        impl<K: Key + ?Sized, F: Clone> Clone for $decider<K, F> {
+            fn clone(&self) -> Self {
+                Self {
+                    limiter: self.limiter.clone(),
+                    key: self.key.clone(),
+                }
+            }
+        }
+
+        impl<K: Key + ?Sized, F> fmt::Debug for $decider<K, F> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($decider)).field(&self.limiter).finish()
+            }
+        }
+    )*};
+}
+
+deciders!(Keyed, KeyedRef, KeyedWith);

@@ -1,0 +1,476 @@
+use std::borrow::Borrow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::builder::{KeyedRateLimiterBuilder, check_algorithm};
+use super::key::Key;
+use super::stats::KeyedStats;
+use super::store::{Refused, Store};
+use super::stored::StoredKey;
+use super::wait::{KeyedWait, Waiters};
+use crate::clock::{Clock, Nanos};
+use crate::rate_limit::algorithm::{Balance, Scale, Shortfall};
+use crate::rate_limit::{Algorithm, Allowed, Quota, RateLimited, RateLimitedReason};
+use crate::sync::Mutex;
+use crate::{ConfigError, Name};
+
+/// A limit for each key: clients, tenants, hosts, paths.
+///
+/// Clones share all keys. Works without Tower; a layer is made of it by
+/// [`RateLimitLayer::keyed`](crate::rate_limit::RateLimitLayer::keyed).
+///
+/// # Memory
+///
+/// At most [`max_keys`](KeyedRateLimiterBuilder::max_keys) keys are kept, each with the state of
+/// its algorithm and nothing else; the key itself is kept as [`Key`] says. With a million keys it
+/// comes to
+///
+/// | key | GCRA | fixed or sliding window |
+/// |---|---|---|
+/// | 64 bits | 22 to 28 bytes | 33 to 41 bytes |
+/// | 128 bits: addresses, strings of any length | 33 to 41 bytes | 44 to 54 bytes |
+///
+/// and an empty limiter holds 128 bytes for each key up to 1,024 keys and 128 KiB above (1 byte
+/// per key of `max_keys`, if that is more).
+///
+/// A key is let go when its state is worth no more than that of a key never seen: its bucket is
+/// full, its window has ended. Calls look for such keys in passing, a bounded piece each (about
+/// one key a call); there is no task, and memory is given back. So nothing is forgotten that
+/// counts: a flood of new keys can neither reset a limit nor make the store grow, and what it
+/// costs others is the wait for a lock that is held for less than a microsecond.
+///
+/// New keys beyond the cap share one state, or are refused: [`WhenFull`](super::WhenFull). Where
+/// a new key is lies in a shard that random secrets choose; a shard eight times as full as the
+/// cap allows on average counts as full too, so that whoever learned the secrets could still not
+/// slow others down.
+///
+/// # Threads
+///
+/// Finding a key (or making it) and charging it are one step under the lock of its shard: of many
+/// threads that bring a new key at once, exactly as many are admitted as its quota says.
+///
+/// # Examples
+///
+/// ```
+/// use std::net::IpAddr;
+/// use tower_sluice::rate_limit::{KeyedRateLimiter, Quota};
+///
+/// let clients = KeyedRateLimiter::<IpAddr>::new(Quota::per_second(10).burst(2));
+/// let client: IpAddr = "192.0.2.7".parse().unwrap();
+/// assert_eq!(clients.check(&client).unwrap().remaining(), 1);
+/// assert!(clients.check(&client).is_ok());
+/// assert!(clients.check(&client).unwrap_err().retry_after().is_some());
+/// assert!(clients.check(&IpAddr::from([192, 0, 2, 8])).is_ok(), "another has its own");
+/// ```
+pub struct KeyedRateLimiter<K: Key + ?Sized> {
+    shared: Arc<Shared<K::Stored>>,
+    key: PhantomData<fn(&K)>,
+}
+
+pub(super) struct Shared<K> {
+    pub(super) store: Store<K>,
+    pub(super) waiters: Waiters<K>,
+    pub(super) clock: Clock,
+    name: Option<Name>,
+    /// The quota of keys that have none of their own; locked while it is being replaced.
+    quota: Mutex<Quota>,
+    algorithm: Algorithm,
+    period: Duration,
+    max_keys: usize,
+}
+
+impl<K: Key + ?Sized> KeyedRateLimiter<K> {
+    /// Makes a limiter of `quota` for each key, with the usual settings.
+    ///
+    /// # Panics
+    ///
+    /// Where the quota is a sliding log: [`builder`](Self::builder) returns that error.
+    #[track_caller]
+    pub fn new(quota: Quota) -> Self {
+        match Self::builder(quota).build() {
+            Ok(limiter) => limiter,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Begins a limiter of `quota` for each key, with settings of its own.
+    #[must_use]
+    pub fn builder(quota: Quota) -> KeyedRateLimiterBuilder<K> {
+        KeyedRateLimiterBuilder::new(quota)
+    }
+
+    pub(super) fn from_builder(builder: KeyedRateLimiterBuilder<K>) -> Self {
+        let quota = builder.quota;
+        Self {
+            shared: Arc::new(Shared {
+                store: Store::new(quota, builder.max_keys, builder.when_full),
+                waiters: Waiters::new(builder.max_waiters),
+                clock: builder.clock.unwrap_or_default(),
+                name: builder.name,
+                quota: Mutex::new(quota),
+                algorithm: quota.algorithm(),
+                period: quota.period(),
+                max_keys: builder.max_keys,
+            }),
+            key: PhantomData,
+        }
+    }
+
+    /// Admits one call of `key` now, or refuses it. Takes any borrowed form of the key: `&str` for
+    /// `String`.
+    ///
+    /// # Errors
+    ///
+    /// [`Spent`](RateLimitedReason::Spent), or [`StoreFull`](RateLimitedReason::StoreFull) for a
+    /// new key. A refused call has spent nothing.
+    #[inline]
+    pub fn check<Q>(&self, key: &Q) -> Result<Allowed, RateLimited>
+    where
+        K: Borrow<Q>,
+        Q: Key<Stored = K::Stored> + ?Sized,
+    {
+        self.check_n(key, 1)
+    }
+
+    /// Admits a call of `key` that costs `cost`, or refuses it.
+    ///
+    /// # Errors
+    ///
+    /// As [`check`](Self::check), and [`CostAboveBurst`](RateLimitedReason::CostAboveBurst).
+    #[inline]
+    pub fn check_n<Q>(&self, key: &Q, cost: u32) -> Result<Allowed, RateLimited>
+    where
+        K: Borrow<Q>,
+        Q: Key<Stored = K::Stored> + ?Sized,
+    {
+        self.check_at(key, None, self.shared.clock.now(), cost)
+    }
+
+    /// Admits a call of `key` that costs `cost` under a quota of the key's own, or refuses it.
+    ///
+    /// The quota is not kept: give it with each call. It must count by the same algorithm as the
+    /// limiter's, and a sliding window also in the same period. A GCRA quota whose interval is no
+    /// whole number of nanoseconds is counted at the next higher one.
+    ///
+    /// ```
+    /// use tower_sluice::rate_limit::{KeyedRateLimiter, Quota};
+    ///
+    /// let customers = KeyedRateLimiter::<str>::new(Quota::per_minute(1));
+    /// let paying = Quota::per_minute(60);
+    /// assert_eq!(customers.check_own("acme", 1, &paying).unwrap().remaining(), 59);
+    /// assert_eq!(customers.check("free").unwrap().remaining(), 0);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`check_n`](Self::check_n), and
+    /// [`QuotaMismatch`](RateLimitedReason::QuotaMismatch).
+    pub fn check_own<Q>(&self, key: &Q, cost: u32, own: &Quota) -> Result<Allowed, RateLimited>
+    where
+        K: Borrow<Q>,
+        Q: Key<Stored = K::Stored> + ?Sized,
+    {
+        self.check_at(key, Some(own), self.shared.clock.now(), cost)
+    }
+
+    #[inline]
+    pub(super) fn check_at<Q>(
+        &self,
+        key: &Q,
+        own: Option<&Quota>,
+        now: Nanos,
+        cost: u32,
+    ) -> Result<Allowed, RateLimited>
+    where
+        Q: Key<Stored = K::Stored> + ?Sized,
+    {
+        let key = key.stored(self.shared.store.hasher());
+        self.shared.decide(key, own, now, cost)
+    }
+
+    /// What a call of `key` would find. Spends nothing, and keeps nothing of a key that is not
+    /// there, for which there is always room.
+    ///
+    /// # Errors
+    ///
+    /// The [`RateLimited`] that [`check`](Self::check) would refuse with now.
+    pub fn peek<Q>(&self, key: &Q) -> Result<Allowed, RateLimited>
+    where
+        K: Borrow<Q>,
+        Q: Key<Stored = K::Stored> + ?Sized,
+    {
+        let key = key.stored(self.shared.store.hasher());
+        let now = self.shared.clock.now();
+        match self.shared.store.peek(key, now) {
+            Ok(balance) => Ok(Allowed::new(balance)),
+            Err(refused) => Err(self.shared.refusal(refused)),
+        }
+    }
+
+    /// Waits for the turn of a call of `key`, up to `most`. See [`wait_n`](Self::wait_n).
+    pub fn wait<Q>(&self, key: &Q, most: Duration) -> KeyedWait<K::Stored>
+    where
+        K: Borrow<Q>,
+        Q: Key<Stored = K::Stored> + ?Sized,
+    {
+        self.wait_n(key, 1, most)
+    }
+
+    /// Waits for the turn of a call of `key` that costs `cost`, up to `most`.
+    ///
+    /// First come, first served among the calls that wait for the same key; a call that finds none
+    /// waiting and fits is admitted at once. A call whose turn would come after `most` is refused
+    /// at once and takes nothing. [`check`](Self::check) does not queue and may get in between;
+    /// a waiting call then waits on, but never longer than `most`.
+    ///
+    /// Cancel safe: dropping the future gives its place to the next and spends nothing.
+    ///
+    /// Sleeping takes a tokio runtime, except on a manual clock.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_n`](Self::check_n), but [`WaitTooLong`](RateLimitedReason::WaitTooLong) and
+    /// [`QueueFull`](RateLimitedReason::QueueFull) in place of `Spent`.
+    pub fn wait_n<Q>(&self, key: &Q, cost: u32, most: Duration) -> KeyedWait<K::Stored>
+    where
+        K: Borrow<Q>,
+        Q: Key<Stored = K::Stored> + ?Sized,
+    {
+        self.wait_at(key, None, self.shared.clock.now(), cost, most)
+    }
+
+    pub(super) fn wait_at<Q>(
+        &self,
+        key: &Q,
+        own: Option<&Quota>,
+        now: Nanos,
+        cost: u32,
+        most: Duration,
+    ) -> KeyedWait<K::Stored>
+    where
+        Q: Key<Stored = K::Stored> + ?Sized,
+    {
+        let key = key.stored(self.shared.store.hasher());
+        KeyedWait::new(&self.shared, key, own.copied(), now, cost, most)
+    }
+
+    /// Replaces the quota, for all keys at once: when this returns, every key is under the new
+    /// one. Takes a moment for each key held, one short lock after another.
+    ///
+    /// A key keeps its time to full, but no longer than the new quota takes to fill: nobody gets a
+    /// free burst, and putting the same quota again changes nothing. A window goes on with its
+    /// count, and ends within a new period. Waiting calls are asked again at once.
+    ///
+    /// # Errors
+    ///
+    /// Where the algorithm differs, and for sliding windows the period: what is kept of the keys
+    /// would mean nothing. Nothing is changed then.
+    pub fn set_quota(&self, quota: Quota) -> Result<(), ConfigError> {
+        self.shared.set_quota(quota)
+    }
+
+    /// The quota of keys that have none of their own.
+    pub fn quota(&self) -> Quota {
+        *self.shared.quota.lock()
+    }
+
+    /// How many keys are held.
+    pub fn len(&self) -> usize {
+        self.shared.store.len()
+    }
+
+    /// Whether no key is held.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many calls wait for their turn.
+    pub fn waiting(&self) -> usize {
+        self.shared.waiters.len()
+    }
+
+    /// Counts of keys and memory. Visits every shard; for a metrics page, not for every call.
+    pub fn stats(&self) -> KeyedStats {
+        self.shared.store.stats()
+    }
+
+    /// Lets go of every key whose state is worth no more than a fresh one, and says how many went.
+    /// Never needed for the limits to hold; for those who want memory back at a time of their
+    /// choice.
+    pub fn sweep(&self) -> usize {
+        self.shared.store.sweep(self.shared.clock.now())
+    }
+
+    /// Forgets what `key` has spent, by an operator's choice; whether there was anything.
+    pub fn reset<Q>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Key<Stored = K::Stored> + ?Sized,
+    {
+        let key = key.stored(self.shared.store.hasher());
+        let known = self.shared.store.forget(key);
+        self.shared.waiters.wake_first();
+        known
+    }
+
+    /// The limiter's name, if it was given one.
+    pub fn name(&self) -> Option<&str> {
+        self.shared.name.as_deref()
+    }
+
+    /// What time is read from.
+    pub fn clock(&self) -> &Clock {
+        &self.shared.clock
+    }
+
+    pub(super) fn clock_mut(&mut self) -> Option<&mut Clock> {
+        Arc::get_mut(&mut self.shared).map(|shared| &mut shared.clock)
+    }
+
+    pub(super) fn refuse_for(&self, reason: RateLimitedReason, now: Nanos) -> RateLimited {
+        let key = K::Stored::default();
+        let balance = self.shared.store.balance(key, None, now);
+        RateLimited::for_good(self.shared.name.clone(), reason, balance)
+    }
+}
+
+impl<K: StoredKey> Shared<K> {
+    #[inline]
+    pub(super) fn decide(
+        &self,
+        key: K,
+        own: Option<&Quota>,
+        now: Nanos,
+        cost: u32,
+    ) -> Result<Allowed, RateLimited> {
+        if let Some(own) = own
+            && !self.takes(own)
+        {
+            let balance = self.store.balance(key, None, now);
+            let reason = RateLimitedReason::QuotaMismatch;
+            return Err(RateLimited::for_good(self.name.clone(), reason, balance));
+        }
+        match self.store.decide(key, own, now, cost) {
+            Ok(balance) => Ok(Allowed::new(balance)),
+            Err(refused) => Err(self.refusal(refused)),
+        }
+    }
+
+    fn takes(&self, own: &Quota) -> bool {
+        own.algorithm() == self.algorithm
+            && (self.algorithm != Algorithm::SlidingWindow || own.period() == self.period)
+    }
+
+    #[inline]
+    fn refusal(&self, refused: Refused) -> RateLimited {
+        let name = self.name.clone();
+        match refused {
+            Refused::Spent(shortfall) => RateLimited::spent(name, shortfall),
+            Refused::AboveBurst(balance) => {
+                RateLimited::for_good(name, RateLimitedReason::CostAboveBurst, balance)
+            }
+            Refused::NoRoom(balance) => {
+                RateLimited::for_good(name, RateLimitedReason::StoreFull, balance)
+            }
+        }
+    }
+
+    /// Refuses what no wait can help, while others wait for the same key.
+    pub(super) fn may_ever_fit(
+        &self,
+        key: K,
+        own: Option<&Quota>,
+        now: Nanos,
+        cost: u32,
+    ) -> Result<(), RateLimited> {
+        let name = self.name.clone();
+        let (takes, balance) = match own {
+            Some(own) if !self.takes(own) => (false, self.store.balance(key, None, now)),
+            own => (true, self.store.balance(key, own, now)),
+        };
+        let reason = if !takes {
+            RateLimitedReason::QuotaMismatch
+        } else if cost > balance.quota.burst_size() {
+            RateLimitedReason::CostAboveBurst
+        } else {
+            return Ok(());
+        };
+        Err(RateLimited::for_good(name, reason, balance))
+    }
+
+    /// Refuses a call whose turn would come too late, or for which there is no place to wait.
+    pub(super) fn too_late(
+        &self,
+        key: K,
+        own: Option<&Quota>,
+        now: Nanos,
+        turn: Nanos,
+        reason: RateLimitedReason,
+    ) -> RateLimited {
+        let balance = self.store.balance(key, own, now);
+        // In nanoseconds, which the distance of the turn is in.
+        let balance = Balance {
+            load: balance.reset_after(),
+            scale: Scale::Nanos,
+            ..balance
+        };
+        let lacking = Nanos::saturating(turn.since(now)).as_u64();
+        RateLimited::spent(self.name.clone(), Shortfall { balance, lacking }).with_reason(reason)
+    }
+
+    fn set_quota(&self, quota: Quota) -> Result<(), ConfigError> {
+        check_algorithm(&quota)?;
+        if quota.algorithm() != self.algorithm {
+            return Err(ConfigError::new(
+                "algorithm",
+                quota.algorithm(),
+                "what the limiter was made with",
+            ));
+        }
+        if !self.takes(&quota) {
+            return Err(ConfigError::new(
+                "period",
+                quota.period(),
+                "what the limiter was made with, for a sliding window",
+            ));
+        }
+        {
+            let mut current = self.quota.lock();
+            self.store.set_quota(quota, self.clock.now());
+            *current = quota;
+        }
+        self.waiters.wake_first();
+        Ok(())
+    }
+}
+
+impl<K: Key + ?Sized> Clone for KeyedRateLimiter<K> {
+    /// The clone shares all keys.
+    fn clone(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+            key: PhantomData,
+        }
+    }
+}
+
+impl<K: Key + ?Sized> From<Quota> for KeyedRateLimiter<K> {
+    /// As [`KeyedRateLimiter::new`], and panics where it does.
+    #[track_caller]
+    fn from(quota: Quota) -> Self {
+        Self::new(quota)
+    }
+}
+
+impl<K: Key + ?Sized> fmt::Debug for KeyedRateLimiter<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyedRateLimiter")
+            .field("name", &self.name())
+            .field("quota", &self.quota())
+            .field("keys", &self.len())
+            .field("max_keys", &self.shared.max_keys)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,121 @@
+use std::time::Duration;
+
+use super::event::RateLimitEvent;
+use super::report::Report;
+use super::watch::Watch;
+use super::{Allowed, Annotate, RateLimited};
+use crate::clock::{Clock, Nanos};
+use crate::reject::Reject;
+
+/// How a layer tells what was decided: to the caller, on the response, to listeners.
+#[derive(Clone, Debug)]
+pub(super) struct Manner<M, A> {
+    pub(super) mode: M,
+    pub(super) annotate: A,
+    pub(super) report: Report,
+}
+
+impl<M, A> Manner<M, A> {
+    /// Follows a call that was admitted at once.
+    #[inline]
+    pub(super) fn admitted<Response>(
+        &self,
+        allowed: &Allowed,
+        clock: &Clock,
+        now: Nanos,
+    ) -> (Option<A::Note>, Option<Watch>)
+    where
+        A: Annotate<Response>,
+    {
+        let mut watch = Watch::running(&self.report, clock, now);
+        if let Some(watch) = &mut watch {
+            watch.admitted(allowed);
+        }
+        (Some(self.annotate.admitted(allowed)), watch)
+    }
+
+    /// Follows a call that only shadow mode lets through.
+    #[cold]
+    pub(super) fn let_through(
+        &self,
+        refusal: RateLimited,
+        clock: &Clock,
+        now: Nanos,
+    ) -> Option<Watch> {
+        self.report.count_shadowed();
+        let refusal = self.named(refusal);
+        self.report.tell(&RateLimitEvent::Refused {
+            refusal: &refusal,
+            shadow: true,
+            waited: Duration::ZERO,
+        });
+        Watch::running(&self.report, clock, now)
+    }
+
+    /// Refuses a call at once.
+    #[inline]
+    pub(super) fn refuse<Request, Response, E>(
+        &self,
+        request: &Request,
+        refusal: RateLimited,
+    ) -> Result<Response, M::Error>
+    where
+        M: Reject<Request, RateLimited, Response, E>,
+        A: Annotate<Response>,
+    {
+        let refusal = self.named(refusal);
+        if self.report.is_heard() {
+            self.report.tell(&RateLimitEvent::Refused {
+                refusal: &refusal,
+                shadow: false,
+                waited: Duration::ZERO,
+            });
+        }
+        self.answer(request, refusal)
+    }
+
+    /// Refuses a call that had queued.
+    pub(super) fn refuse_queued<Request, Response, E>(
+        &self,
+        request: &Request,
+        refusal: RateLimited,
+        watch: Option<Watch>,
+    ) -> Result<Response, M::Error>
+    where
+        M: Reject<Request, RateLimited, Response, E>,
+        A: Annotate<Response>,
+    {
+        let refusal = self.named(refusal);
+        if let Some(watch) = watch {
+            watch.refused(&refusal);
+        }
+        self.answer(request, refusal)
+    }
+
+    #[inline]
+    fn answer<Request, Response, E>(
+        &self,
+        request: &Request,
+        refusal: RateLimited,
+    ) -> Result<Response, M::Error>
+    where
+        M: Reject<Request, RateLimited, Response, E>,
+        A: Annotate<Response>,
+    {
+        let note = self.annotate.refused(&refusal);
+        let mut answer = self.mode.refuse(request, refusal);
+        if let Ok(response) = &mut answer {
+            A::write(note, response);
+        }
+        answer
+    }
+
+    /// The layer's name stands for the limiter's own.
+    #[inline]
+    fn named(&self, refusal: RateLimited) -> RateLimited {
+        match self.report.name() {
+            Some(name) => refusal.with_name(name.clone()),
+            None => refusal,
+        }
+    }
+}

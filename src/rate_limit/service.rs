@@ -1,0 +1,144 @@
+use std::fmt;
+use std::task::{Context, Poll};
+
+use tower_service::Service;
+
+use super::decide::{Decide, Decision, Queue, Turn};
+use super::future::{ResponseFuture, WaitFuture};
+use super::layer::{RateLimitLayer, Refusing, Waiting};
+use super::watch::Watch;
+use super::{Annotate, RateLimited, RateLimiter};
+use crate::reject::{AsError, Reject};
+
+/// The service that [`RateLimitLayer`] makes; see there. A clone shares the limit.
+#[derive(Clone)]
+pub struct RateLimit<S, D = RateLimiter, M = AsError, W = Refusing, A = ()> {
+    inner: S,
+    layer: RateLimitLayer<D, M, W, A>,
+}
+
+impl<S, D, M, W, A> RateLimit<S, D, M, W, A> {
+    /// Limits `inner` as services of `layer` are limited.
+    pub fn new(inner: S, layer: RateLimitLayer<D, M, W, A>) -> Self {
+        Self { inner, layer }
+    }
+
+    /// The inner service.
+    pub fn get_ref(&self) -> &S {
+        &self.inner
+    }
+
+    /// The inner service.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
+    /// The inner service, without its limit.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+}
+
+impl<S, D, M, A, Request> Service<Request> for RateLimit<S, D, M, Refusing, A>
+where
+    S: Service<Request>,
+    D: Decide<Request>,
+    M: Reject<Request, RateLimited, S::Response, S::Error>,
+    A: Annotate<S::Response>,
+{
+    type Response = S::Response;
+    type Error = M::Error;
+    type Future = ResponseFuture<S, Request, M, A>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), M::Error>> {
+        self.inner.poll_ready(cx).map_err(M::inner)
+    }
+
+    #[inline]
+    fn call(&mut self, request: Request) -> Self::Future {
+        let RateLimitLayer {
+            decider, manner, ..
+        } = &self.layer;
+        let (note, watch) = match decide(decider, &request) {
+            Decision::Admitted(allowed, now) => manner.admitted(&allowed, decider.clock(), now),
+            Decision::NotLimited => (None, None),
+            Decision::Refused(refusal, now) if manner.report.is_shadow() => {
+                (None, manner.let_through(refusal, decider.clock(), now))
+            }
+            Decision::Refused(refusal, _) => {
+                return ResponseFuture::answered(manner.refuse(&request, refusal));
+            }
+        };
+        ResponseFuture::called(self.inner.call(request), note, watch)
+    }
+}
+
+impl<S, D, M, A, Request> Service<Request> for RateLimit<S, D, M, Waiting, A>
+where
+    S: Service<Request> + Clone,
+    D: Queue<Request>,
+    M: Reject<Request, RateLimited, S::Response, S::Error> + Clone,
+    A: Annotate<S::Response> + Clone,
+{
+    type Response = S::Response;
+    type Error = M::Error;
+    type Future = WaitFuture<S, Request, D::Wait, M, A>;
+
+    /// Always ready: it is a clone of the inner service that is readied, when the turn has come.
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), M::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let RateLimitLayer {
+            decider,
+            manner,
+            flow,
+        } = &self.layer;
+        let turn = if manner.report.is_shadow() {
+            decide(decider, &request).into()
+        } else if decider.skips(&request) {
+            Turn::NotLimited
+        } else {
+            decider.queue(&request, decider.cost(&request), flow.most)
+        };
+        let (note, watch) = match turn {
+            Turn::Wait(wait, now) => {
+                let watch = Watch::queued(&manner.report, decider.clock(), now);
+                let inner = self.inner.clone();
+                return WaitFuture::queued(wait, inner, request, manner.clone(), watch);
+            }
+            Turn::Admitted(allowed, now) => manner.admitted(&allowed, decider.clock(), now),
+            Turn::NotLimited => (None, None),
+            Turn::Refused(refusal, now) if manner.report.is_shadow() => {
+                (None, manner.let_through(refusal, decider.clock(), now))
+            }
+            Turn::Refused(refusal, _) => {
+                return WaitFuture::answered(manner.refuse(&request, refusal));
+            }
+        };
+        WaitFuture::readying(self.inner.clone(), request, note, watch)
+    }
+}
+
+#[inline]
+fn decide<Request, D: Decide<Request>>(decider: &D, request: &Request) -> Decision {
+    if decider.skips(request) {
+        return Decision::NotLimited;
+    }
+    decider.decide(request, decider.cost(request))
+}
+
+impl<S, D, M, W, A> fmt::Debug for RateLimit<S, D, M, W, A>
+where
+    S: fmt::Debug,
+    RateLimitLayer<D, M, W, A>: fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimit")
+            .field("inner", &self.inner)
+            .field("layer", &self.layer)
+            .finish()
+    }
+}

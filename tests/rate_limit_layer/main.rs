@@ -1,0 +1,8 @@
+//! `RateLimitLayer` from the outside: in the stacks it is made for, and against the Tower contract.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod forms;
