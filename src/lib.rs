@@ -14,7 +14,11 @@ pub mod rate_limit;
 pub mod reject;
 #[allow(dead_code)]
 mod sync;
+mod when_full;
 
+pub use circuit_breaker::{CircuitBreaker, CircuitOpen, CircuitPolicy};
 pub use config_error::ConfigError;
 pub use name::Name;
+pub use rate_limit::{KeyedRateLimiter, Quota, RateLimitLayer, RateLimited, RateLimiter};
 pub use reject::Error;
+pub use when_full::WhenFull;
