@@ -4,6 +4,9 @@ mod auto;
 mod classify_end;
 pub mod client_ip;
 pub mod error_chain;
+mod finders;
+#[cfg(feature = "axum")]
+mod matched_path;
 mod preflight;
 mod rate_headers;
 mod refused;
@@ -19,7 +22,10 @@ mod upstream_wait;
 pub use auto::{AutoResponder, respond_auto};
 pub use classify_end::ClassifyEnd;
 pub use client_ip::{ClientIp, Trust};
+pub use finders::{authority, header, method, path};
 pub use ipnet::IpNet;
+#[cfg(feature = "axum")]
+pub use matched_path::matched_path;
 pub use preflight::is_preflight;
 pub use rate_headers::RateHeaders;
 pub use refused::Refused;

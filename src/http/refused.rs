@@ -1,4 +1,9 @@
-/// The mark in the extensions of a response that is one of our refusals, not the service's answer.
+use ::http::Response;
+use ::http::header::RETRY_AFTER;
+
+use super::retry_after::{digits, is_ready_made};
+
+/// The mark of a response that is one of our refusals, not the service's answer.
 ///
 /// [`respond`](super::respond), [`Responder`](super::Responder) and their gRPC counterparts set
 /// it; the classifiers of this crate look for it, so that a breaker further out never counts a
@@ -20,13 +25,61 @@
 pub struct Refused;
 
 impl Refused {
-    /// Marks `response` as a refusal; for responders written by hand.
-    pub fn mark<B>(response: &mut ::http::Response<B>) {
+    /// Marks `response` as a refusal, in its extensions; for responders written by hand.
+    pub fn mark<B>(response: &mut Response<B>) {
         response.extensions_mut().insert(Self);
     }
 
     /// Whether `response` is a refusal of this crate, made in this process.
-    pub fn marks<B>(response: &::http::Response<B>) -> bool {
-        response.extensions().get::<Self>().is_some()
+    pub fn marks<B>(response: &Response<B>) -> bool {
+        let retry_after = || response.headers().get(RETRY_AFTER);
+        response.extensions().get::<Self>().is_some() || retry_after().is_some_and(is_ready_made)
+    }
+
+    /// Marks `response` as a refusal and tells it how long to wait, if that is known.
+    ///
+    /// Deliberately not always by the extensions, which cost two allocations of the four that a
+    /// refusal under attack may make: a `Retry-After` whose digits lie in our own table was
+    /// written by us, and is mark enough.
+    pub(super) fn mark_with<B>(response: &mut Response<B>, seconds: Option<u64>) {
+        let told = seconds.map(digits);
+        if !told.as_ref().is_some_and(is_ready_made) {
+            Self::mark(response);
+        }
+        if let Some(seconds) = told {
+            response.headers_mut().insert(RETRY_AFTER, seconds);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn every_refusal_is_marked_whatever_it_tells() {
+        for seconds in [None, Some(1), Some(999), Some(1_000), Some(u64::MAX)] {
+            let mut response = Response::new(());
+            Refused::mark_with(&mut response, seconds);
+            assert!(Refused::marks(&response), "{seconds:?}");
+            let (parts, ()) = response.into_parts();
+            let copy = Response::from_parts(parts.clone(), "other body");
+            assert!(Refused::marks(&copy), "the mark is of the head");
+        }
+    }
+
+    #[test]
+    fn the_digits_of_others_are_no_mark() {
+        for value in [
+            HeaderValue::from_static("1"),
+            HeaderValue::from(1_u64),
+            HeaderValue::from_static("Fri, 31 Dec 1999 23:59:59 GMT"),
+        ] {
+            let mut response = Response::new(());
+            response.headers_mut().insert(RETRY_AFTER, value);
+            assert!(!Refused::marks(&response), "an upstream asks to wait too");
+        }
     }
 }

@@ -1,8 +1,8 @@
-use ::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use ::http::header::CONTENT_TYPE;
 use ::http::{HeaderValue, Response, StatusCode};
 
 use super::Refused;
-use super::retry_after::{digits, whole_seconds};
+use super::retry_after::whole_seconds;
 use crate::reject::{Refusal, RefusalKind};
 
 /// Answers a refused call with 429 or 503, `Retry-After` and a few words of plain text; for
@@ -57,17 +57,15 @@ pub(super) fn status(kind: RefusalKind) -> StatusCode {
 fn refused<R: Refusal, B>(refusal: &R, status: StatusCode, body: B) -> Response<B> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
-    if let Some(wait) = refusal.retry_after() {
-        let seconds = digits(whole_seconds(wait));
-        response.headers_mut().insert(RETRY_AFTER, seconds);
-    }
-    Refused::mark(&mut response);
+    Refused::mark_with(&mut response, refusal.retry_after().map(whole_seconds));
     response
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use ::http::header::RETRY_AFTER;
 
     use super::*;
     use crate::http::tests::{limited, open};

@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use ::http::header::RETRY_AFTER;
 use ::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
 use super::Refused;
@@ -141,23 +140,17 @@ impl<Body> Responder<Body> {
         for (name, value) in &self.headers {
             headers.append(name, value.clone());
         }
-        if let Some(wait) = refusal.retry_after().or(self.default_retry_after) {
-            self.insert_wait(&mut headers, wait);
+        let wait = refusal.retry_after().or(self.default_retry_after);
+        if let (Some(wait), true) = (wait, self.millis) {
+            headers.insert(RETRY_AFTER_MS, digits(whole_millis(wait)));
         }
         let body = self.body.make(refusal, status, &mut headers);
 
         let mut response = Response::new(body);
         *response.status_mut() = status;
         *response.headers_mut() = headers;
-        Refused::mark(&mut response);
+        Refused::mark_with(&mut response, wait.map(|wait| spread(wait, self.jitter)));
         response
-    }
-
-    fn insert_wait(&self, headers: &mut HeaderMap, wait: Duration) {
-        headers.insert(RETRY_AFTER, digits(spread(wait, self.jitter)));
-        if self.millis {
-            headers.insert(RETRY_AFTER_MS, digits(whole_millis(wait)));
-        }
     }
 }
 
@@ -181,7 +174,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use ::http::header::CONTENT_TYPE;
+    use ::http::header::{CONTENT_TYPE, RETRY_AFTER};
 
     use super::*;
     use crate::http::tests::{limited, open};

@@ -63,6 +63,14 @@ fn ready_made(number: u64) -> Option<&'static str> {
     std::str::from_utf8(&digits[zeros..]).ok()
 }
 
+/// Whether these very digits are ours, not only equal to them.
+pub(super) fn is_ready_made(value: &HeaderValue) -> bool {
+    DIGITS
+        .as_flattened()
+        .as_ptr_range()
+        .contains(&value.as_bytes().as_ptr())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
