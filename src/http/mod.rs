@@ -7,8 +7,9 @@ pub mod error_chain;
 mod finders;
 #[cfg(feature = "axum")]
 mod matched_path;
+mod missing_key;
 mod preflight;
-mod rate_headers;
+pub mod rate_headers;
 mod refused;
 mod respond;
 pub mod respond_body;
@@ -26,6 +27,7 @@ pub use finders::{authority, header, method, path};
 pub use ipnet::IpNet;
 #[cfg(feature = "axum")]
 pub use matched_path::matched_path;
+pub use missing_key::{or_refuse, or_shared, or_unlimited};
 pub use preflight::is_preflight;
 pub use rate_headers::RateHeaders;
 pub use refused::Refused;

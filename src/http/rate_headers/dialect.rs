@@ -84,6 +84,9 @@ impl RateHeaders {
 
     /// Writes the chosen forms over what stands in `headers`.
     pub(super) fn write(&self, quotas: &[Numbers], headers: &mut HeaderMap) {
+        for name in [POLICY, LIMITS].into_iter().chain(THREE).chain(X) {
+            headers.remove(name);
+        }
         if let Some(name) = &self.draft_11 {
             headers.insert(POLICY, policies(name, quotas));
             headers.insert(LIMITS, limits(name, quotas));
