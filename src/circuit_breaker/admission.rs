@@ -84,8 +84,9 @@ impl Shared {
         let now = turn.now;
         let (machine, rules) = turn.core.split();
         let (arrival, transition) = machine.arrive(now, inner, rules);
-        turn.apply(transition);
+        // The probe is admitted before listeners are told of the state that it began.
         let answer = turn.answer_to(arrival, inner);
+        turn.apply(transition);
         // The end of a gentle return changes the way, not the state.
         self.set_gate(&turn.core);
         turn.end();

@@ -49,11 +49,19 @@ impl Shared {
             (Kind::Counted, Some(tally)) if !tally.is_failing() => self.succeed(plan, done, tally),
             (Kind::Counted, None) => {
                 let counted = self.gate.epoch() == ticket.epoch;
-                self.report(done, Recorded::counted_if(counted))
+                self.only_tell(done, Recorded::counted_if(counted))
             }
-            (Kind::Uncounted, _) => self.report(done, Recorded::Uncounted),
+            (Kind::Uncounted, _) => self.only_tell(done, Recorded::Uncounted),
             _ => self.finish_under_lock(done, floor),
         }
+    }
+
+    /// The end of a call that counts nowhere.
+    fn only_tell(&self, done: Done, recorded: Recorded) -> Recorded {
+        self.note_elapsed(done);
+        self.report(done, recorded);
+        self.events.deliver();
+        recorded
     }
 
     #[inline]
@@ -114,6 +122,12 @@ impl Shared {
         turn.end();
     }
 
+    fn note_elapsed(&self, done: Done) {
+        if let Some(elapsed) = done.elapsed {
+            self.windows.note_elapsed(done.at, elapsed);
+        }
+    }
+
     /// Counts and tells; delivering is the caller's, once it holds no lock.
     fn report(&self, done: Done, recorded: Recorded) -> Recorded {
         let stale = recorded == Recorded::Stale;
@@ -162,7 +176,7 @@ impl Turn<'_> {
         let recorded = self.shared.report(done, Recorded::counted_if(current));
         match done.tally.filter(|_| current) {
             Some(tally) => self.count(tally, done.elapsed, floor),
-            None => self.note_elapsed(done),
+            None => self.shared.note_elapsed(done),
         }
         recorded
     }
@@ -173,7 +187,7 @@ impl Turn<'_> {
             return self.end_counted(done, floor);
         }
         let current = self.core.machine.epoch() == done.ticket.epoch;
-        self.note_elapsed(done);
+        self.shared.note_elapsed(done);
         self.shared.report(done, Recorded::counted_if(current))
     }
 
@@ -187,19 +201,13 @@ impl Turn<'_> {
         let (machine, rules) = self.core.split();
         let end = machine.end_probe(epoch, serial, verdict, now, floor, rules);
         let recorded = Recorded::counted_if(end != ProbeEnd::Late);
-        self.note_elapsed(done);
+        self.shared.note_elapsed(done);
         self.shared.report(done, recorded);
         self.wake();
         if let ProbeEnd::Counted(transition) = end {
             self.apply(transition);
         }
         recorded
-    }
-
-    fn note_elapsed(&self, done: Done) {
-        if let Some(elapsed) = done.elapsed {
-            self.shared.windows.note_elapsed(done.at, elapsed);
-        }
     }
 
     /// Counts a call in the window and the row; if it fails, judges.

@@ -3,4 +3,17 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod commands;
+mod events;
+mod half_open;
+mod half_open_threads;
+mod histories;
+mod kit;
+mod model;
 mod old_system;
+mod open_time;
+mod panics;
+mod rules;
+mod stale;
+mod threads;
+mod windows;
