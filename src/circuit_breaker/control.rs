@@ -38,6 +38,7 @@ impl Shared {
             let transition = machine.go_by(now, rules);
             self.fit(&turn.core);
             turn.apply(transition);
+            turn.let_on(usize::MAX);
             turn.ask_again();
             turn.end();
             old

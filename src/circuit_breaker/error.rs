@@ -29,6 +29,8 @@ pub enum CircuitOpenReason {
     NotReady,
     /// It closed a short time ago, and the admitted share is still growing.
     RampingUp,
+    /// The key has no breaker yet, and the registry is full and set to refuse such keys.
+    RegistryFull,
 }
 
 impl CircuitOpen {

@@ -1,6 +1,8 @@
 //! Circuit breaking.
 
 mod admission;
+mod admit;
+mod alarm;
 mod breaker;
 mod builder;
 mod call;
@@ -9,14 +11,23 @@ mod classify;
 mod control;
 mod counters;
 mod drive;
+mod end;
 pub mod error;
 mod event;
+pub mod future;
 mod gate;
+mod guard;
+mod keyed;
+mod layer;
 mod overdue;
+mod pending;
 mod permit;
 mod plan;
 mod policy;
+mod ready_queue;
 mod record;
+mod registry;
+mod service;
 mod shared;
 mod snapshot;
 mod state;
@@ -26,21 +37,29 @@ mod wait;
 mod waiters;
 mod window;
 
+pub use admit::{Admit, Single};
 pub use breaker::CircuitBreaker;
 pub use builder::CircuitBreakerBuilder;
 pub use call::Call;
 pub use call_end::CallEnd;
 pub use classify::{Classify, ErrorsAsFailures, Head, Outcome};
 pub use drive::Drive;
+#[doc(hidden)]
+pub use end::Answered;
+pub use end::{AtHead, EndsAt};
 pub use error::{CircuitOpen, CircuitOpenReason};
 pub use event::{CircuitEvent, CircuitEventKind};
+pub use keyed::{FindBreaker, KeyFn, KeyRefFn, KeyWithFn, Keyed};
+pub use layer::CircuitBreakerLayer;
+pub use pending::PendingWhileOpen;
 pub use permit::{OwnedPermit, Permit, Recorded};
 pub use policy::{Cancel, CircuitPolicy, CircuitPolicyBuilder};
+pub use registry::{CircuitBreakers, CircuitBreakersBuilder, Iter, RegistryError};
+pub use service::CircuitBreakerService;
 pub use snapshot::{Snapshot, Totals};
 pub use state::{CircuitState, Command, Transition, TransitionReason};
 pub use wait::WhenClosed;
 
-#[allow(unused_imports)] // the layer's share, until it stands
-pub(crate) use permit::{Admitted, Reservation};
-#[allow(unused_imports)] // as above
-pub(crate) use wait::ReadyWait;
+#[doc(hidden)]
+pub use permit::Admitted;
+pub(crate) use permit::Reservation;

@@ -152,7 +152,8 @@ fn end_of_drop() -> CallEnd {
 /// One admitted call, as the futures of this crate hold it. Dropped, it is cancelled whatever the
 /// thread is doing: that a future is dropped by a panic elsewhere says nothing of its own call,
 /// and a panic of its own is told by [`panicked`](Self::panicked).
-pub(crate) struct Admitted {
+#[doc(hidden)]
+pub struct Admitted {
     breaker: CircuitBreaker,
     ticket: Option<Ticket>,
 }
@@ -213,6 +214,12 @@ impl Reservation {
             breaker,
             ticket: Some(ticket),
         }
+    }
+
+    /// Whether the state it was taken in still stands.
+    pub(crate) fn is_current(&self) -> bool {
+        let epoch = self.breaker.shared().gate.epoch();
+        self.ticket.is_some_and(|ticket| ticket.epoch == epoch)
     }
 
     /// Begins the probe. `None` where the slot was lost meanwhile: the state was left, or the

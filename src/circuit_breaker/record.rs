@@ -119,6 +119,7 @@ impl Shared {
         let none = Verdict::Nothing;
         machine.end_probe(ticket.epoch, serial, none, now, Duration::ZERO, rules);
         turn.wake();
+        turn.let_on(1);
         turn.end();
     }
 
@@ -204,6 +205,9 @@ impl Turn<'_> {
         self.shared.note_elapsed(done);
         self.shared.report(done, recorded);
         self.wake();
+        if verdict == Verdict::Nothing {
+            self.let_on(1);
+        }
         if let ProbeEnd::Counted(transition) = end {
             self.apply(transition);
         }

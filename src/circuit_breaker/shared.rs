@@ -1,11 +1,13 @@
 use std::time::Duration;
 
+use super::alarm::Alarm;
 use super::counters::Counters;
 use super::event::{Events, Listener};
 use super::gate::{Gate, Way};
 use super::overdue::Overdue;
 use super::plan::{Plan, Plans};
 use super::policy::{CircuitPolicy, Counts};
+use super::ready_queue::ReadyQueue;
 use super::snapshot::Snapshot;
 use super::state::{Machine, Phase, Rules};
 use super::turn::Turn;
@@ -34,6 +36,9 @@ pub(super) struct Shared {
     pub(super) counters: Option<Counters>,
     pub(super) events: Events,
     pub(super) waiters: Waiters,
+    /// Instances in back-pressure mode that wait, and what wakes them when time is up.
+    pub(super) queue: ReadyQueue,
+    pub(super) alarm: Alarm,
     core: Mutex<Core>,
 }
 
@@ -84,6 +89,8 @@ impl Shared {
             counters: counted.then(Counters::new),
             events: Events::new(listeners),
             waiters: Waiters::new(),
+            queue: ReadyQueue::default(),
+            alarm: Alarm::default(),
             core: Mutex::new(Core {
                 machine: Machine::new(),
                 policy,

@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::event::{CircuitEvent, CircuitEventKind};
 use super::policy::{OpenTime, OpenTimeFn};
 use super::shared::{Core, FALLBACK_OPEN, Shared};
-use super::state::{Asked, CircuitState, Transition};
+use super::state::{Asked, CircuitState, Transition, TransitionReason};
 use crate::clock::Nanos;
 use crate::sync::{MutexGuard, Ordering};
 
@@ -15,6 +15,8 @@ pub(super) struct Turn<'a> {
     pub(super) now: Nanos,
     /// Whether those who wait must look again.
     wake: bool,
+    /// How many instances in back-pressure mode may go on, or must see to their alarm.
+    places: usize,
     asked: Option<Asked>,
 }
 
@@ -25,6 +27,7 @@ impl<'a> Turn<'a> {
             core,
             now,
             wake: false,
+            places: 0,
             asked: None,
         }
     }
@@ -49,14 +52,20 @@ impl<'a> Turn<'a> {
         self.wake = true;
     }
 
+    /// `places` more instances in back-pressure mode may go on.
+    pub(super) fn let_on(&mut self, places: usize) {
+        self.places = self.places.saturating_add(places);
+    }
+
     /// Follows a change of the state machine: windows, gate and listeners.
     pub(super) fn apply(&mut self, transition: Option<Transition>) {
         let Some(transition) = transition else {
             return;
         };
         self.wake = true;
+        self.let_on(places_after(transition));
         let shared = self.shared;
-        if transition.reason != super::state::TransitionReason::Disabled {
+        if transition.reason != TransitionReason::Disabled {
             self.start_epoch(transition);
         }
         shared.set_gate(&self.core);
@@ -106,6 +115,7 @@ impl<'a> Turn<'a> {
             core,
             now,
             wake,
+            places,
             asked,
         } = self;
         let function = match (&asked, &core.policy.open_time) {
@@ -113,6 +123,7 @@ impl<'a> Turn<'a> {
             _ => None,
         };
         drop(core);
+        shared.queue.notify(places);
         if let (Some(asked), Some(function)) = (asked, function) {
             shared.ask(asked, &function, now);
         } else {
@@ -165,6 +176,18 @@ impl Shared {
     }
 }
 
+/// How many of the instances that wait until they may answer ready are to look again. One of them
+/// when the circuit opens: it sets the alarm.
+fn places_after(transition: Transition) -> usize {
+    match transition.to {
+        _ if transition.reason == TransitionReason::Disabled => usize::MAX,
+        CircuitState::Closed => usize::MAX,
+        CircuitState::Open => 1,
+        // Whoever made this transition has the slot it was made for; the others have the alarm.
+        CircuitState::HalfOpen => 0,
+    }
+}
+
 /// Gives the answer when dropped, so that a panic leaves no question open.
 struct Answer<'a> {
     shared: &'a Shared,
@@ -185,6 +208,8 @@ impl Drop for Answer<'_> {
             }
         };
         self.shared.events.fill(self.asked, retry_after);
+        // There is a time to wait for now: who waits sets the alarm.
+        self.shared.queue.notify(1);
         self.shared.after(true);
     }
 }

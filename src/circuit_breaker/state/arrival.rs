@@ -192,6 +192,32 @@ impl Machine {
         }
     }
 
+    /// When the time alone next lets an instance go on that wants to answer ready.
+    pub(crate) fn next_ready(&self) -> Option<Nanos> {
+        match &self.phase {
+            // Half-open by the count of arrivals: the open time is still to end.
+            Phase::HalfOpen(half) if !half.by_time && half.until < Nanos::MAX => {
+                Some(half.until.min(half.deadline().unwrap_or(Nanos::MAX)))
+            }
+            _ => self.next_change(),
+        }
+    }
+
+    /// How many instances that want to answer ready may.
+    pub(crate) fn room(&self, now: Nanos, rules: Rules<'_>) -> usize {
+        if self.would_wait(now, rules) {
+            return 0;
+        }
+        let probes = rules.policy.probes as usize;
+        match &self.phase {
+            Phase::Closed { .. } => usize::MAX,
+            Phase::Open(_) => probes,
+            Phase::HalfOpen(half) => {
+                probes.saturating_sub(half.out.len() + half.successes as usize)
+            }
+        }
+    }
+
     /// The time left until a probe is due; `None` where no time is known.
     pub(crate) fn retry_after(&self, now: Nanos) -> Option<Duration> {
         match &self.phase {

@@ -1,0 +1,89 @@
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Wake, Waker};
+
+use super::gate::Way;
+use super::shared::Shared;
+use crate::clock::{Nanos, Sleep};
+use crate::sync::Mutex;
+
+/// Wakes the ready queue when time alone changes what a breaker decides.
+///
+/// One timer for all who wait: with one each, all of them would wake for a few places. It is set
+/// by those who wait, whose runtime it needs, and wakes the queue itself.
+#[derive(Default)]
+pub(super) struct Alarm(Mutex<Option<Set>>);
+
+struct Set {
+    deadline: Nanos,
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl Alarm {
+    /// Sets the alarm for the next change that time brings; ready where it has come by now.
+    /// Pending for ever where there is none.
+    pub(super) fn poll(&self, shared: &Arc<Shared>) -> Poll<()> {
+        let now = shared.clock.now();
+        let next = shared.view(now, |_, machine| machine.next_ready());
+        // A change that time has brought already and a command holds up is no reason to wake.
+        let Some(deadline) = next.filter(|&next| next > now) else {
+            return Poll::Pending;
+        };
+        let waker = Waker::from(Arc::new(Ring(Arc::downgrade(shared))));
+        let fresh = shared.clock.sleep_until(deadline);
+        // Polled under the lock, which none of what it calls takes: it registers, and a timer
+        // that is over by now says so and wakes nobody.
+        let mut set = self.0.lock();
+        let set = match &mut *set {
+            Some(set) if set.deadline == deadline => set,
+            unset => unset.insert(Set {
+                deadline,
+                sleep: Box::pin(fresh),
+            }),
+        };
+        set.sleep.as_mut().poll(&mut Context::from_waker(&waker))
+    }
+}
+
+/// The alarm's waker. Weak, or a breaker with its alarm set would hold itself.
+struct Ring(Weak<Shared>);
+
+impl Wake for Ring {
+    fn wake(self: Arc<Self>) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.wake_ready_queue();
+        }
+    }
+}
+
+impl Shared {
+    /// Whether an instance that wants to answer ready must wait. Looks at one word while closed.
+    pub(super) fn must_wait(&self) -> bool {
+        match self.gate.read().1 {
+            Way::Pass | Way::PassUncounted => false,
+            Way::RefuseForced => true,
+            Way::RefuseUntil(_) | Way::Ask => {
+                let now = self.clock.now();
+                self.view(now, |core, machine| {
+                    !machine.commands().shadow() && machine.would_wait(now, core.rules())
+                })
+            }
+        }
+    }
+
+    /// Wakes as many of those who wait as may go on now. While none may it wakes one, who sets the
+    /// alarm.
+    fn wake_ready_queue(&self) {
+        let now = self.clock.now();
+        let places = self.view(now, |core, machine| machine.room(now, core.rules()));
+        self.queue.notify(places.max(1));
+    }
+}
+
+impl fmt::Debug for Alarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let deadline = self.0.lock().as_ref().map(|set| set.deadline);
+        write!(f, "Alarm({deadline:?})")
+    }
+}

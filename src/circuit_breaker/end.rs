@@ -1,0 +1,81 @@
+use std::fmt;
+use std::time::Duration;
+
+use super::{Admitted, Head, Outcome};
+
+/// Where a call ends: at the response head ([`AtHead`], the default), or at the end of the body
+/// (`http::UntilBodyEnd`). Sealed; a service names it in its own type.
+///
+/// Until its end a call counts as in flight, holds its probe's place, and its time runs.
+#[diagnostic::on_unimplemented(
+    message = "calls answered with `{Response}` cannot end at `{Self}` when judged by `{C}`",
+    note = "`.until_body_end()` needs `http::Response<B>` with `B: http_body::Body`, and a classifier that implements `http::ClassifyEnd`: closures, the default and those of `http` do"
+)]
+pub trait EndsAt<Response, C, State>: sealed::Sealed {
+    /// What the service answers with.
+    type Response;
+
+    /// Takes over a call whose response head is in.
+    #[doc(hidden)]
+    fn answered(call: Answered<C, State>, response: Response) -> Self::Response;
+
+    /// Passes on a response that stands for no admitted call.
+    #[doc(hidden)]
+    fn unguarded(response: Response) -> Self::Response;
+}
+
+/// Ends a call where its response head is in: the default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AtHead;
+
+impl<Response, C, State> EndsAt<Response, C, State> for AtHead {
+    type Response = Response;
+
+    #[inline]
+    fn answered(call: Answered<C, State>, response: Response) -> Response {
+        call.end();
+        response
+    }
+
+    #[inline]
+    fn unguarded(response: Response) -> Response {
+        response
+    }
+}
+
+/// An admitted call whose response head is in and has been judged. Dropping it cancels the call.
+#[doc(hidden)]
+pub struct Answered<C, State> {
+    pub(crate) permit: Admitted,
+    #[cfg_attr(not(feature = "http"), allow(dead_code))] // read where calls end with the body
+    pub(crate) classifier: C,
+    pub(crate) head: Head<State>,
+    /// The time to stay open that a response judged a failure asked for.
+    pub(crate) retry_floor: Option<Duration>,
+}
+
+impl<C, State> Answered<C, State> {
+    /// Records the call as it was judged at the head.
+    #[inline]
+    pub(crate) fn end(self) {
+        let outcome = match self.head {
+            Head::Done(outcome) => outcome,
+            Head::Carry(_) => Outcome::Success,
+        };
+        self.permit.record(outcome, self.retry_floor);
+    }
+}
+
+impl<C, State: fmt::Debug> fmt::Debug for Answered<C, State> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answered")
+            .field("permit", &self.permit)
+            .field("head", &self.head)
+            .finish_non_exhaustive()
+    }
+}
+
+pub(crate) mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::AtHead {}
+}

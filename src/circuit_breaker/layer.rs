@@ -1,0 +1,207 @@
+use std::fmt;
+use std::marker::PhantomData;
+
+use tower_layer::Layer;
+
+use super::keyed::{KeyFn, KeyRefFn, KeyWithFn};
+use super::{
+    AtHead, CircuitBreaker, CircuitBreakerService, CircuitBreakers, CircuitPolicy,
+    ErrorsAsFailures, Keyed, PendingWhileOpen, Single,
+};
+use crate::reject::{AsError, FlattenError, RespondWith};
+use crate::{ConfigError, Name};
+
+/// Refuses calls to an inner service that keeps failing, until it has recovered.
+///
+/// The state lives in the layer: every service it makes and every clone of one share it, however
+/// often `layer()` is called (axum calls it once per connection). A second layer is a second
+/// circuit. Make a layer [from a handle](CircuitBreaker) to share the circuit with code
+/// outside of the stack.
+#[must_use = "a layer does nothing until it is added to a stack"]
+pub struct CircuitBreakerLayer<A = Single, C = ErrorsAsFailures, M = AsError, E = AtHead> {
+    admit: A,
+    classifier: C,
+    reject: M,
+    end: PhantomData<fn() -> E>,
+}
+
+impl CircuitBreakerLayer {
+    /// Guards the inner service by one circuit of its own, named `name` in refusals, events and
+    /// logs.
+    pub fn new(name: impl Into<Name>, policy: CircuitPolicy) -> Self {
+        Self::from(CircuitBreaker::new(name, policy))
+    }
+
+    /// Guards by one circuit per key, which `key` makes from each request.
+    ///
+    /// `breakers` is a [`CircuitPolicy`] for every key, or a [`CircuitBreakers`] handle.
+    pub fn keyed<Request, K, F>(
+        breakers: impl Into<CircuitBreakers<K>>,
+        key: F,
+    ) -> CircuitBreakerLayer<Keyed<K, KeyFn<F>>>
+    where
+        F: Fn(&Request) -> K,
+    {
+        CircuitBreakerLayer::admitting(Keyed::new(breakers.into(), KeyFn(key)))
+    }
+
+    /// Guards by one circuit per key, which `key` borrows from each request: a known key costs no
+    /// allocation.
+    pub fn keyed_ref<Request, Q, F>(
+        breakers: impl Into<CircuitBreakers<Q::Owned>>,
+        key: F,
+    ) -> CircuitBreakerLayer<Keyed<Q::Owned, KeyRefFn<F>>>
+    where
+        Q: ToOwned + ?Sized,
+        F: Fn(&Request) -> &Q,
+    {
+        CircuitBreakerLayer::admitting(Keyed::new(breakers.into(), KeyRefFn(key)))
+    }
+
+    /// Guards by one circuit per key, where `key` may find none in a request, which then passes
+    /// unguarded, and may give a policy of the key's own.
+    pub fn keyed_with<Request, K, F>(
+        breakers: impl Into<CircuitBreakers<K>>,
+        key: F,
+    ) -> CircuitBreakerLayer<Keyed<K, KeyWithFn<F>>>
+    where
+        F: Fn(&Request) -> Option<(K, Option<CircuitPolicy>)>,
+    {
+        CircuitBreakerLayer::admitting(Keyed::new(breakers.into(), KeyWithFn(key)))
+    }
+}
+
+impl<A> CircuitBreakerLayer<A> {
+    fn admitting(admit: A) -> Self {
+        Self {
+            admit,
+            classifier: ErrorsAsFailures,
+            reject: AsError,
+            end: PhantomData,
+        }
+    }
+}
+
+impl<A, C, M, E> CircuitBreakerLayer<A, C, M, E> {
+    /// Judges calls by `classifier`; without it errors are failures and responses successes.
+    ///
+    /// A closure's argument is written out: `|result: Result<&Response, &Error>| …`.
+    pub fn classify<C2>(self, classifier: C2) -> CircuitBreakerLayer<A, C2, M, E> {
+        CircuitBreakerLayer {
+            admit: self.admit,
+            classifier,
+            reject: self.reject,
+            end: PhantomData,
+        }
+    }
+
+    /// Refuses with the inner service's own error type, `E: From<CircuitOpen>`: `BoxError`, an
+    /// enum of your own, `tonic::Status`.
+    pub fn flatten_error(self) -> CircuitBreakerLayer<A, C, FlattenError, E> {
+        self.rejecting(FlattenError)
+    }
+
+    /// Refuses with a response that `respond` makes, `Fn(&CircuitOpen) -> Response`; the error
+    /// type stays the inner service's, as axum asks.
+    pub fn respond_with<F>(self, respond: F) -> CircuitBreakerLayer<A, C, RespondWith<F>, E> {
+        self.rejecting(RespondWith(respond))
+    }
+
+    /// Ends calls where `E2` says.
+    #[cfg_attr(not(feature = "http"), allow(dead_code))] // the one other end is the body's
+    pub(crate) fn ending_at<E2>(self) -> CircuitBreakerLayer<A, C, M, E2> {
+        CircuitBreakerLayer {
+            admit: self.admit,
+            classifier: self.classifier,
+            reject: self.reject,
+            end: PhantomData,
+        }
+    }
+
+    fn rejecting<M2>(self, reject: M2) -> CircuitBreakerLayer<A, C, M2, E> {
+        CircuitBreakerLayer {
+            admit: self.admit,
+            classifier: self.classifier,
+            reject,
+            end: PhantomData,
+        }
+    }
+}
+
+impl<C, M, E> CircuitBreakerLayer<Single, C, M, E> {
+    /// The breaker that every service of this layer asks.
+    pub fn breaker(&self) -> &CircuitBreaker {
+        self.admit.breaker()
+    }
+
+    /// Makes `poll_ready` wait while the circuit is open, instead of refusing in `call`: for
+    /// balancers, which then send calls elsewhere.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_pending_while_open`](Self::try_pending_while_open) fails.
+    #[track_caller]
+    pub fn pending_while_open(self) -> CircuitBreakerLayer<PendingWhileOpen, C, M, E> {
+        match self.try_pending_while_open() {
+            Ok(layer) => layer,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// The same, with an error.
+    ///
+    /// # Errors
+    ///
+    /// Where the policy recovers by the count of arrivals or never: calls that wait do not
+    /// arrive, so nothing would ever end the wait.
+    pub fn try_pending_while_open(
+        self,
+    ) -> Result<CircuitBreakerLayer<PendingWhileOpen, C, M, E>, ConfigError> {
+        Ok(CircuitBreakerLayer {
+            admit: PendingWhileOpen::new(self.admit.into_breaker())?,
+            classifier: self.classifier,
+            reject: self.reject,
+            end: PhantomData,
+        })
+    }
+}
+
+impl From<CircuitBreaker> for CircuitBreakerLayer {
+    fn from(breaker: CircuitBreaker) -> Self {
+        Self::admitting(Single::new(breaker))
+    }
+}
+
+impl<S, A, C, M, E> Layer<S> for CircuitBreakerLayer<A, C, M, E>
+where
+    A: Clone,
+    C: Clone,
+    M: Clone,
+{
+    type Service = CircuitBreakerService<S, A, C, M, E>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        let (admit, classifier) = (self.admit.clone(), self.classifier.clone());
+        CircuitBreakerService::new(inner, admit, classifier, self.reject.clone())
+    }
+}
+
+impl<A: Clone, C: Clone, M: Clone, E> Clone for CircuitBreakerLayer<A, C, M, E> {
+    fn clone(&self) -> Self {
+        Self {
+            admit: self.admit.clone(),
+            classifier: self.classifier.clone(),
+            reject: self.reject.clone(),
+            end: PhantomData,
+        }
+    }
+}
+
+impl<A: fmt::Debug, C, M: fmt::Debug, E> fmt::Debug for CircuitBreakerLayer<A, C, M, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CircuitBreakerLayer")
+            .field("admit", &self.admit)
+            .field("reject", &self.reject)
+            .finish_non_exhaustive()
+    }
+}

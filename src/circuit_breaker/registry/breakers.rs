@@ -1,0 +1,334 @@
+use std::borrow::Borrow;
+use std::fmt;
+use std::hash::Hash;
+use std::sync::{Arc, OnceLock};
+
+use super::builder::CircuitBreakersBuilder;
+use super::error::RegistryError;
+use super::iter::Iter;
+use super::table::{Inserted, Table};
+use crate::circuit_breaker::error::{CircuitOpen, CircuitOpenReason};
+use crate::circuit_breaker::{CircuitBreaker, CircuitPolicy};
+use crate::reject::Cause;
+use crate::sync::{AtomicU64, Ordering};
+use crate::{Name, WhenFull};
+
+/// Circuit breakers by key, made on first use and bounded in number. Clones are the same registry.
+///
+/// A breaker made here is the same thing as one made by hand: a handle taken out acts on the state
+/// that the registry, its clones and its layers see, and goes on working after the key is removed.
+///
+/// # When it is full
+///
+/// A new key takes the place of a breaker that nobody would miss: one that is closed, under no
+/// command, with no failing outcome in its window or growth, no call in flight and no handle
+/// outside of the registry. Its counted successes are lost. Open, half-open and forced breakers,
+/// failing ones and [registered](Self::register) ones stay. Idle keys go before busy ones. At
+/// most 16 breakers are looked at per call; if none of them may go,
+/// [`WhenFull`] says what the key gets.
+///
+/// # Examples
+///
+/// ```
+/// use tower_sluice::circuit_breaker::{CircuitBreakers, CircuitPolicy};
+///
+/// let hosts = CircuitBreakers::<String>::builder(CircuitPolicy::default())
+///     .max_keys(10_000)
+///     .build()?;
+/// let api = hosts.get_or_create("api.example.com")?;
+/// api.force_open();
+/// assert!(hosts.get("api.example.com").unwrap().try_acquire().is_err());
+/// assert!(hosts.get_or_create("other.example.com")?.try_acquire().is_ok());
+/// assert_eq!(hosts.len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct CircuitBreakers<K>(Arc<Shared<K>>);
+
+struct Shared<K> {
+    table: Table<K, CircuitBreaker>,
+    settings: CircuitBreakersBuilder<K>,
+    overflow: OnceLock<CircuitBreaker>,
+    evicted: AtomicU64,
+    turned_away: AtomicU64,
+}
+
+impl<K> CircuitBreakers<K> {
+    /// Makes a registry whose breakers follow `policy`, with the defaults of
+    /// [`builder`](Self::builder).
+    pub fn new(policy: CircuitPolicy) -> Self {
+        Self::from_builder(CircuitBreakersBuilder::new(policy))
+    }
+
+    /// Starts a registry whose breakers follow `policy` unless told otherwise.
+    pub fn builder(policy: CircuitPolicy) -> CircuitBreakersBuilder<K> {
+        CircuitBreakersBuilder::new(policy)
+    }
+
+    pub(super) fn from_builder(settings: CircuitBreakersBuilder<K>) -> Self {
+        Self(Arc::new(Shared {
+            table: Table::new(settings.max_keys),
+            settings,
+            overflow: OnceLock::new(),
+            evicted: AtomicU64::new(0),
+            turned_away: AtomicU64::new(0),
+        }))
+    }
+
+    /// How many keys have a breaker.
+    pub fn len(&self) -> usize {
+        self.0.table.len()
+    }
+
+    /// Whether no key has one.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The cap on [`len`](Self::len).
+    pub fn max_keys(&self) -> usize {
+        self.0.table.max_keys()
+    }
+
+    /// How many breakers have made room for another key so far.
+    pub fn evicted(&self) -> u64 {
+        self.0.evicted.load(Ordering::Relaxed)
+    }
+
+    /// How often a key came that could be given no breaker of its own, and was sent to the
+    /// overflow breaker or refused.
+    pub fn turned_away(&self) -> u64 {
+        self.0.turned_away.load(Ordering::Relaxed)
+    }
+
+    /// The breaker shared by the keys that found the registry full; `None` before the first such
+    /// key.
+    pub fn overflow(&self) -> Option<&CircuitBreaker> {
+        self.0.overflow.get()
+    }
+}
+
+impl<K: Hash + Eq> CircuitBreakers<K> {
+    /// The breaker of `key`, if it has one. Makes none.
+    pub fn get<Q>(&self, key: &Q) -> Option<CircuitBreaker>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.0.table.get(key)
+    }
+
+    /// Whether `key` has a breaker.
+    pub fn contains<Q>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.get(key).is_some()
+    }
+
+    /// Takes the breaker of `key` out, whatever its state. Handles to it go on working; the next
+    /// use of the key makes a new one.
+    pub fn remove<Q>(&self, key: &Q) -> Option<CircuitBreaker>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.0.table.remove(key)
+    }
+
+    /// The breaker of `key`, made now if it has none. A known key costs no allocation.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError::Full`] where the registry is full and set to [`WhenFull::Refuse`].
+    pub fn get_or_create<Q>(&self, key: &Q) -> Result<CircuitBreaker, RegistryError>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        self.get_or_create_with(key, None)
+    }
+
+    /// The same, where a breaker made now follows `policy`. One that is there already keeps its
+    /// own; [`CircuitBreaker::set_policy`] changes it.
+    ///
+    /// # Errors
+    ///
+    /// As [`get_or_create`](Self::get_or_create).
+    pub fn get_or_create_with<Q>(
+        &self,
+        key: &Q,
+        policy: impl Into<Option<CircuitPolicy>>,
+    ) -> Result<CircuitBreaker, RegistryError>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        match self.get(key) {
+            Some(known) => Ok(known),
+            None => self.create(key.to_owned(), policy.into()),
+        }
+    }
+
+    /// The same for a layer, whose refusals are [`CircuitOpen`].
+    #[inline]
+    pub(in crate::circuit_breaker) fn get_or_refuse<Q>(
+        &self,
+        key: &Q,
+        policy: Option<CircuitPolicy>,
+    ) -> Result<CircuitBreaker, CircuitOpen>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        self.get_or_create_with(key, policy)
+            .map_err(|_| CircuitOpen {
+                name: self.0.settings.name.clone(),
+                reason: CircuitOpenReason::RegistryFull,
+                retry_after: None,
+                cause: Cause::default(),
+            })
+    }
+
+    /// Puts `breaker` in under `key`, for good: it makes room for no other. Where the key has a
+    /// breaker of the same policy, that one is kept and returned.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError::PolicyMismatch`] where the key has a breaker of another policy, and
+    /// [`RegistryError::Full`] where there is no room, whatever [`WhenFull`] says.
+    pub fn register(
+        &self,
+        key: K,
+        breaker: CircuitBreaker,
+    ) -> Result<CircuitBreaker, RegistryError> {
+        let known = match self.get(&key) {
+            Some(known) => known,
+            None => match self.insert(key, true, |_| breaker.clone())? {
+                Inserted::New(breaker) => return Ok(breaker),
+                Inserted::Known(known) => known,
+            },
+        };
+        if known.policy() == breaker.policy() {
+            Ok(known)
+        } else {
+            Err(RegistryError::PolicyMismatch)
+        }
+    }
+
+    /// Goes through the keys and their breakers, in no order. Holds no lock between two items, so
+    /// it may be used anywhere, a listener included; keys that come or go meanwhile may be missed.
+    pub fn iter(&self) -> Iter<'_, K> {
+        Iter::new(self)
+    }
+
+    pub(super) fn part(&self, number: usize) -> Option<Vec<(K, CircuitBreaker)>>
+    where
+        K: Clone,
+    {
+        self.0.table.shard_entries(number)
+    }
+
+    #[cold]
+    fn create(
+        &self,
+        key: K,
+        policy: Option<CircuitPolicy>,
+    ) -> Result<CircuitBreaker, RegistryError> {
+        match self.insert(key, false, |key| self.make(key, policy)) {
+            Ok(Inserted::New(breaker) | Inserted::Known(breaker)) => Ok(breaker),
+            Err(full) => {
+                self.0.turned_away.fetch_add(1, Ordering::Relaxed);
+                match self.0.settings.when_full {
+                    WhenFull::Overflow => Ok(self.overflow_or_make().clone()),
+                    WhenFull::Refuse => Err(full),
+                }
+            }
+        }
+    }
+
+    fn insert(
+        &self,
+        key: K,
+        pinned: bool,
+        make: impl FnOnce(&K) -> CircuitBreaker,
+    ) -> Result<Inserted<CircuitBreaker>, RegistryError> {
+        let table = &self.0.table;
+        let Some((place, gone)) = table.take_place(is_expendable) else {
+            let max_keys = table.max_keys();
+            return Err(RegistryError::Full { max_keys });
+        };
+        if gone.is_some() {
+            self.0.evicted.fetch_add(1, Ordering::Relaxed);
+        }
+        let breaker = make(&key);
+        Ok(table.insert(place, key, breaker, pinned))
+    }
+
+    fn make(&self, key: &K, policy: Option<CircuitPolicy>) -> CircuitBreaker {
+        let settings = &self.0.settings;
+        let policy = policy
+            .or_else(|| settings.policy_for.as_ref().and_then(|f| f(key)))
+            .unwrap_or_else(|| settings.policy.clone());
+        let name = match &settings.name_of {
+            Some(f) => f(key),
+            None => settings.name.clone(),
+        };
+        let listeners = settings.listeners.iter().map(|make| make(key));
+        listeners
+            .fold(settings.make(name, policy), |builder, listener| {
+                builder.on_event(move |event| listener(event))
+            })
+            .build()
+    }
+
+    fn overflow_or_make(&self) -> &CircuitBreaker {
+        let settings = &self.0.settings;
+        self.0.overflow.get_or_init(|| {
+            let name = Name::from_static("overflow");
+            settings.make(name, settings.policy.clone()).build()
+        })
+    }
+}
+
+/// Whether nobody would miss it. Asked under the lock of its shard, where a handle can be taken
+/// out of the registry by nobody else: one that is the only one stays so.
+fn is_expendable(breaker: &CircuitBreaker) -> bool {
+    breaker.handles() == 1 && breaker.is_fresh()
+}
+
+impl<'a, K: Hash + Eq + Clone> IntoIterator for &'a CircuitBreakers<K> {
+    type Item = (K, CircuitBreaker);
+    type IntoIter = Iter<'a, K>;
+
+    fn into_iter(self) -> Iter<'a, K> {
+        self.iter()
+    }
+}
+
+impl<K> From<CircuitPolicy> for CircuitBreakers<K> {
+    fn from(policy: CircuitPolicy) -> Self {
+        Self::new(policy)
+    }
+}
+
+impl<K> From<&CircuitBreakers<K>> for CircuitBreakers<K> {
+    fn from(breakers: &CircuitBreakers<K>) -> Self {
+        breakers.clone()
+    }
+}
+
+impl<K> Clone for CircuitBreakers<K> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<K> fmt::Debug for CircuitBreakers<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CircuitBreakers")
+            .field("len", &self.len())
+            .field("settings", &self.0.settings)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,139 @@
+use std::borrow::Borrow;
+use std::hash::{BuildHasher, Hash, RandomState};
+
+use crossbeam_utils::CachePadded;
+
+use super::place::{Place, Places};
+use super::shard::{Entry, Shard};
+use crate::sync::{AtomicUsize, Mutex, Ordering};
+
+/// Enough that two threads with keys of their own seldom meet on one lock.
+const SHARDS: usize = 64;
+/// The entries looked at to make room for one key: the most that a call pays for others' keys.
+const SWEEP: usize = 16;
+/// Of those, as many in one shard, so that one full of trouble does not hide the rest.
+const SWEEP_A_SHARD: usize = 8;
+
+/// A bounded map under short locks, one per shard. Values are cheap to clone.
+///
+/// Nothing of a user's runs under a lock but the key's own `Hash`, `Eq` and `Borrow`: keys and
+/// values are made before it and dropped after it.
+#[derive(Debug)]
+pub(super) struct Table<K, V> {
+    shards: Box<[Locked<K, V>]>,
+    hasher: RandomState,
+    places: Places,
+    hand: AtomicUsize,
+}
+
+/// A shard under its lock, on cache lines of its own.
+type Locked<K, V> = CachePadded<Mutex<Shard<K, V>>>;
+
+/// What became of a key that was to be put in.
+#[derive(Debug)]
+pub(super) enum Inserted<V> {
+    New(V),
+    /// It was there already, or came in meanwhile.
+    Known(V),
+}
+
+impl<K, V> Table<K, V> {
+    pub(super) fn new(max_keys: usize) -> Self {
+        let shards = max_keys.min(SHARDS).next_power_of_two();
+        Self {
+            shards: (0..shards).map(|_| CachePadded::default()).collect(),
+            hasher: RandomState::new(),
+            places: Places::new(max_keys),
+            hand: AtomicUsize::new(0),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.taken()
+    }
+
+    pub(super) fn max_keys(&self) -> usize {
+        self.places.cap()
+    }
+}
+
+impl<K: Hash + Eq, V: Clone> Table<K, V> {
+    pub(super) fn get<Q>(&self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let hash = self.hasher.hash_one(key);
+        self.shard(hash).lock().get(hash, key).cloned()
+    }
+
+    pub(super) fn remove<Q>(&self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let hash = self.hasher.hash_one(key);
+        let removed = self.shard(hash).lock().remove(hash, key);
+        removed.map(|entry| {
+            self.places.give_back();
+            entry.value.clone()
+        })
+    }
+
+    /// Puts `value` under `key` into `place`, unless the key is there by now.
+    pub(super) fn insert(&self, place: Place<'_>, key: K, value: V, pinned: bool) -> Inserted<V> {
+        let hash = self.hasher.hash_one(&key);
+        let mut shard = self.shard(hash).lock();
+        if let Some(known) = shard.get(hash, &key) {
+            let known = known.clone();
+            drop(shard);
+            return Inserted::Known(known);
+        }
+        shard.insert(hash, key, value.clone(), pinned);
+        place.keep();
+        Inserted::New(value)
+    }
+
+    /// Takes room for one more key, if need be that of an entry that `may_go`, which is returned
+    /// along. `None` where there is no room.
+    pub(super) fn take_place(
+        &self,
+        may_go: impl Fn(&V) -> bool,
+    ) -> Option<(Place<'_>, Option<Entry<K, V>>)> {
+        if let Some(place) = self.places.take() {
+            return Some((place, None));
+        }
+        let mut budget = SWEEP;
+        while budget > 0 {
+            // Round and round, so that no shard is drained while others are full.
+            let shard = self.hand.fetch_add(1, Ordering::Relaxed) % self.shards.len();
+            let shard = &self.shards[shard];
+            let (looked, gone) = shard.lock().sweep(budget.min(SWEEP_A_SHARD), &may_go);
+            if let Some(entry) = gone {
+                return Some((self.places.inherit(), Some(entry)));
+            }
+            budget = budget.saturating_sub(looked.max(1));
+        }
+        None
+    }
+
+    /// The entries of the shard with this number; `None` past the last one.
+    pub(super) fn shard_entries(&self, number: usize) -> Option<Vec<(K, V)>>
+    where
+        K: Clone,
+    {
+        let shard = self.shards.get(number)?.lock();
+        Some(
+            shard
+                .entries()
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .collect(),
+        )
+    }
+
+    fn shard(&self, hash: u64) -> &Mutex<Shard<K, V>> {
+        // The high bits: the low ones choose the place within the shard.
+        let number = (hash >> 48) as usize & (self.shards.len() - 1);
+        &self.shards[number]
+    }
+}

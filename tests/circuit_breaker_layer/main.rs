@@ -1,0 +1,17 @@
+//! The circuit breaker as a layer.
+
+mod back_pressure;
+mod callbacks;
+mod composition;
+mod contract;
+mod forms;
+mod harness;
+mod limiter;
+mod old_system;
+mod readiness;
+mod recovery;
+mod registry;
+mod slow;
+mod sockets;
+#[path = "../support/mod.rs"]
+mod support;
