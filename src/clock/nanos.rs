@@ -39,13 +39,19 @@ impl Nanos {
     #[inline]
     pub const fn saturating(duration: Duration) -> Self {
         // Seconds and nanoseconds apart: `Duration::as_nanos` multiplies in 128 bits, which
-        // costs half as much again as reading the clock.
-        Self(
-            duration
-                .as_secs()
-                .saturating_mul(NANOS_PER_SEC)
-                .saturating_add(duration.subsec_nanos() as u64),
-        )
+        // costs half as much again as reading the clock. One comparison is cheaper than a
+        // saturating product and a saturating sum.
+        let seconds = duration.as_secs();
+        if seconds >= u64::MAX / NANOS_PER_SEC {
+            return Self::saturating_by_parts(duration);
+        }
+        Self(seconds * NANOS_PER_SEC + duration.subsec_nanos() as u64)
+    }
+
+    #[cold]
+    const fn saturating_by_parts(duration: Duration) -> Self {
+        let seconds = duration.as_secs().saturating_mul(NANOS_PER_SEC);
+        Self(seconds.saturating_add(duration.subsec_nanos() as u64))
     }
 
     /// This reading moved on by `duration`; stops at [`Nanos::MAX`].

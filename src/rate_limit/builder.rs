@@ -48,7 +48,7 @@ impl RateLimiterBuilder {
 
     /// Refuses nothing: what would have been refused is admitted without being charged, marked
     /// ([`Allowed::held_back`](super::Allowed::held_back)) and counted
-    /// in the snapshot.
+    /// ([`Snapshot::held_back`](super::Snapshot::held_back)).
     ///
     /// For trying out a quota on live traffic. It counts as the enforced limiter would: a call
     /// that would have been refused spends nothing.

@@ -2,7 +2,7 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-use super::{Allowed, RateLimited, RateLimiter};
+use super::{Acquire, Allowed, RateLimited, RateLimiter};
 use crate::clock::{Clock, Nanos};
 
 /// What decides for a request: one limiter for all, or a keyed one and the function that finds
@@ -88,6 +88,15 @@ impl<Request> Decide<Request> for RateLimiter {
             Ok(allowed) => Decision::Admitted(allowed, now),
             Err(refusal) => Decision::Refused(refusal, now),
         }
+    }
+}
+
+impl<Request> Queue<Request> for RateLimiter {
+    type Wait = Acquire;
+
+    fn queue(&self, _request: &Request, cost: u32, most: Duration) -> Turn<Acquire> {
+        let now = self.clock().now();
+        Turn::Wait(self.wait_at(now, cost, most), now)
     }
 }
 

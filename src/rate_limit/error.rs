@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::algorithm::{Balance, Shortfall};
 use super::{Quota, Standing};
 use crate::Name;
+use crate::clock::Nanos;
 use crate::reject::{Cause, Refusal, RefusalKind, refusal_sealed};
 
 /// A call refused by a rate limit. It spent nothing.
@@ -14,7 +15,8 @@ pub struct RateLimited {
     name: Option<Name>,
     reason: RateLimitedReason,
     standing: Standing,
-    /// Until the cost fits, in the units of the standing; `NEVER` where no wait helps.
+    /// Until the cost fits: in the units of the standing where the reason is `Spent`, otherwise
+    /// in nanoseconds; `NEVER` where no wait helps.
     lacking: u64,
     /// All standings, where the limiter has several quotas.
     standings: Option<Box<[Standing]>>,
@@ -76,12 +78,12 @@ impl RateLimited {
     pub(crate) fn for_tests(name: Option<Name>, quota: Quota, wait: Option<Duration>) -> Self {
         let balance = Balance {
             quota,
-            now: crate::clock::Nanos::ZERO,
+            now: Nanos::ZERO,
             load: 0,
             left: 0,
             scale: super::algorithm::Scale::Nanos,
         };
-        let lacking = wait.map_or(NEVER, |wait| crate::clock::Nanos::saturating(wait).as_u64());
+        let lacking = wait.map_or(NEVER, |wait| Nanos::saturating(wait).as_u64());
         Self::spent(name, Shortfall { balance, lacking })
     }
 
@@ -92,6 +94,20 @@ impl RateLimited {
 
     pub(crate) fn with_reason(self, reason: RateLimitedReason) -> Self {
         Self { reason, ..self }
+    }
+
+    /// Refuses for `reason`, another than `Spent`, whose end is `wait` away.
+    pub(crate) fn for_now(
+        name: Option<Name>,
+        reason: RateLimitedReason,
+        balance: Balance,
+        wait: Duration,
+    ) -> Self {
+        let lacking = Nanos::saturating(wait).as_u64();
+        Self {
+            reason,
+            ..Self::spent(name, Shortfall { balance, lacking })
+        }
     }
 
     pub(crate) fn with_standings(self, standings: Box<[Standing]>) -> Self {
@@ -146,7 +162,10 @@ impl RateLimited {
             balance: self.standing.0,
             lacking: self.lacking,
         };
-        Some(Duration::from_nanos(shortfall.retry_after()))
+        Some(Duration::from_nanos(match self.reason {
+            RateLimitedReason::Spent => shortfall.retry_after(),
+            _ => self.lacking,
+        }))
     }
 }
 

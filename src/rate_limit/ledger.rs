@@ -3,6 +3,8 @@
 //! Pure: the lock around it is its owner's.
 
 use super::algorithm::{AnyRule, AnyState, Balance, Gcra, Rule, Shortfall};
+use super::engine::Grant;
+use super::refunds::Refunds;
 use super::{Quota, Standing};
 use crate::clock::Nanos;
 
@@ -10,12 +12,15 @@ use crate::clock::Nanos;
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger {
     lanes: Vec<Lane>,
+    /// Counts changes of quota; a grant from before one gives nothing back.
+    generation: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Lane {
     rule: AnyRule,
     state: AnyState,
+    refunds: Refunds,
 }
 
 /// Why a ledger did not admit.
@@ -32,9 +37,11 @@ impl Ledger {
         let fresh = |&quota| Lane {
             rule: AnyRule::from(quota),
             state: AnyState::default(),
+            refunds: Refunds::default(),
         };
         Self {
             lanes: quotas.iter().map(fresh).collect(),
+            generation: 0,
         }
     }
 
@@ -44,7 +51,9 @@ impl Ledger {
             lanes: vec![Lane {
                 rule: AnyRule::Gcra(rule),
                 state: AnyState::of_word(state),
+                refunds: Refunds::default(),
             }],
+            generation: 0,
         }
     }
 
@@ -74,6 +83,37 @@ impl Ledger {
     pub(crate) fn charge(&mut self, now: Nanos, cost: u32) {
         for lane in &mut self.lanes {
             lane.rule.charge(&mut lane.state, now, cost);
+        }
+    }
+
+    /// Charges `cost` at `now` if it fits at `at` too, an instant not later.
+    pub(crate) fn grant(&mut self, at: Nanos, now: Nanos, cost: u32) -> Result<Grant, Refused> {
+        self.fits(now, cost)?;
+        self.fits(at, cost)?;
+        self.charge(now, cost);
+        let mut marks = self
+            .lanes
+            .iter_mut()
+            .map(|lane| lane.refunds.mark(lane.rule.mark(&lane.state, now)));
+        Ok(Grant {
+            generation: self.generation,
+            first: marks.next().expect("a limiter has a quota"),
+            rest: marks.collect(),
+        })
+    }
+
+    /// Gives back up to `cost` of `grant` to every quota.
+    pub(crate) fn refund(&mut self, grant: &Grant, now: Nanos, cost: u32) {
+        if grant.generation != self.generation {
+            return;
+        }
+        let marks = std::iter::once(&grant.first).chain(&grant.rest);
+        for (lane, mark) in self.lanes.iter_mut().zip(marks) {
+            let before = lane.refunds.before(mark);
+            let given = lane
+                .rule
+                .refund(&mut lane.state, now, cost, mark.state, before);
+            lane.refunds.gave(mark, given);
         }
     }
 
@@ -115,6 +155,9 @@ impl Ledger {
 
     /// Replaces the quotas by as many others of the same algorithms.
     pub(crate) fn set_quotas(&mut self, quotas: &[Quota], now: Nanos) {
+        if self.quotas() != quotas {
+            self.generation += 1;
+        }
         for (lane, &quota) in self.lanes.iter_mut().zip(quotas) {
             if lane.rule.quota() != quota {
                 let rule = AnyRule::from(quota);

@@ -1,16 +1,23 @@
 use std::fmt;
+use std::time::Duration;
 
-use super::algorithm::Balance;
 use super::allowed::Extra;
+use super::engine::{Decision, Engine};
 use super::error::RateLimitedReason;
 use super::ledger::{Ledger, Refused};
-use super::live::{Lack, LiveGcra};
-use super::{Algorithm, Allowed, Quota, RateLimited, RateLimiterBuilder, Standing};
+use super::wait::Waiting;
+use super::{
+    Acquire, Allowed, Quota, RateLimited, RateLimiterBuilder, Reservation, Snapshot, Standing,
+};
 use crate::clock::{Clock, Nanos};
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
+use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::{ConfigError, Name};
 
 /// A rate limit as a plain handle. Clones share one state.
+///
+/// [`check`](Self::check) answers at once; [`wait`](Self::wait) waits for its turn;
+/// [`reserve`](Self::reserve) is for costs known only afterwards. See the
+/// [module](crate::rate_limit) for what is promised.
 ///
 /// ```
 /// use tower_sluice::rate_limit::{Quota, RateLimiter};
@@ -23,16 +30,14 @@ use crate::{ConfigError, Name};
 /// # Ok::<(), tower_sluice::rate_limit::RateLimited>(())
 /// ```
 #[derive(Clone)]
-pub struct RateLimiter(Arc<Inner>);
+pub struct RateLimiter(pub(super) Arc<Inner>);
 
-struct Inner {
-    /// The state of a single GCRA quota; closed for good where there is a ledger.
-    live: LiveGcra,
-    /// The states of anything else.
-    ledger: Option<Mutex<Ledger>>,
-    clock: Clock,
-    name: Option<Name>,
-    shadow: bool,
+pub(super) struct Inner {
+    pub(super) engine: Engine,
+    pub(super) clock: Clock,
+    pub(super) name: Option<Name>,
+    pub(super) waiting: Waiting,
+    pub(super) shadow: bool,
     held_back: AtomicU64,
 }
 
@@ -59,25 +64,19 @@ impl RateLimiter {
     }
 
     pub(super) fn from_builder(builder: RateLimiterBuilder) -> Self {
-        let first = builder.quotas[0];
-        let (live, ledger) = match builder.quotas[..] {
-            [quota] if quota.algorithm() == Algorithm::Gcra => (LiveGcra::new(quota), None),
-            _ => (
-                LiveGcra::closed(first),
-                Some(Mutex::new(Ledger::new(&builder.quotas))),
-            ),
-        };
         Self(Arc::new(Inner {
-            live,
-            ledger,
+            engine: Engine::new(&builder.quotas),
             clock: builder.clock,
             name: builder.name,
+            waiting: Waiting::new(builder.max_waiters),
             shadow: builder.shadow,
             held_back: AtomicU64::new(0),
         }))
     }
 
-    /// Asks for one call. Admits and charges it, or refuses and charges nothing.
+    /// Asks for one call: admits and charges it, or refuses and charges nothing.
+    ///
+    /// Never waits, also not behind those that do: see [`wait`](Self::wait).
     ///
     /// # Errors
     ///
@@ -102,14 +101,14 @@ impl RateLimiter {
     }
 
     /// As [`check_n`](Self::check_n), at a reading of the limiter's clock already made.
-    #[inline]
+    #[inline(always)] // so that what the caller does not look at is not even made
     pub(crate) fn check_at(&self, now: Nanos, cost: u32) -> Result<Allowed, RateLimited> {
-        match self.0.live.decide(now, cost) {
+        match self.0.engine.decide(now, cost) {
             Ok(balance) => Ok(Allowed::new(balance)),
-            Err(Lack::Spent(shortfall)) if !self.0.shadow => {
+            Err(Some(shortfall)) if !self.0.shadow => {
                 Err(RateLimited::spent(self.0.name.clone(), shortfall))
             }
-            Err(lack) => self.0.decide_apart(lack, now, cost),
+            Err(_) => self.0.decide_apart(now, cost),
         }
     }
 
@@ -117,27 +116,87 @@ impl RateLimiter {
     ///
     /// # Errors
     ///
-    /// The [`RateLimited`] that [`check`](Self::check) would refuse with now.
+    /// The [`RateLimited`] that [`check`](Self::check) would refuse with now, also in shadow mode.
     pub fn peek(&self) -> Result<Allowed, RateLimited> {
-        self.peek_at(self.0.clock.now(), 1)
+        self.peek_n(1)
     }
 
     /// What a call of cost `cost` would find, spending nothing.
     ///
     /// # Errors
     ///
-    /// The [`RateLimited`] that [`check_n`](Self::check_n) would refuse with now.
+    /// The [`RateLimited`] that [`check_n`](Self::check_n) would refuse with now, also in shadow
+    /// mode.
     pub fn peek_n(&self, cost: u32) -> Result<Allowed, RateLimited> {
-        self.peek_at(self.0.clock.now(), cost)
+        let now = self.0.clock.now();
+        self.0.outcome(self.0.engine.peek(now, cost))
     }
 
-    pub(crate) fn peek_at(&self, now: Nanos, cost: u32) -> Result<Allowed, RateLimited> {
-        let ledger = self.0.ledger();
-        let decision = match ledger.fits(now, cost) {
-            Ok(()) => Ok(ledger.balance(now)),
-            Err(refused) => Err(refused),
-        };
-        self.0.answer(decision, &ledger, now)
+    /// Waits up to `max_wait` for one call's turn: first come, first served over all clones.
+    ///
+    /// As [`wait_n`](Self::wait_n) with a cost of 1.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_sluice::rate_limit::{Quota, RateLimiter};
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), tower_sluice::rate_limit::RateLimited> {
+    /// let limiter = RateLimiter::new(Quota::per_second(2).burst(1));
+    /// limiter.check()?;
+    /// let allowed = limiter.wait(Duration::from_secs(1)).await?;
+    /// assert_eq!(allowed.waited().as_millis(), 500);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn wait(&self, max_wait: Duration) -> Acquire {
+        self.wait_n(1, max_wait)
+    }
+
+    /// Waits up to `max_wait`, from now on, for the turn of a call that costs `cost`.
+    ///
+    /// Calls are served in the order in which they asked: the place is taken here, not when the
+    /// future is first polled. One that cannot be served in
+    /// time, behind those that wait already, is refused at once
+    /// ([`WaitTooLong`](RateLimitedReason::WaitTooLong)) and takes nothing; so is one for which
+    /// there is no room ([`QueueFull`](RateLimitedReason::QueueFull)), and, as ever, one that
+    /// costs more than the burst.
+    ///
+    /// [`check`](Self::check) does not queue: it takes what is there, ahead of those who wait.
+    /// They then wait longer, each at most to the end of its `max_wait`. A new quota is in force
+    /// for those who wait, too: their turns are planned anew, and those that no longer fit are
+    /// refused.
+    ///
+    /// In shadow mode nothing waits.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future gives up its place, and what it was granted without being told; those
+    /// behind it move up.
+    ///
+    /// # Panics
+    ///
+    /// The future, when it has to sleep outside a tokio runtime with a time driver; except on a
+    /// [manual clock](Clock::manual).
+    pub fn wait_n(&self, cost: u32, max_wait: Duration) -> Acquire {
+        self.wait_at(self.0.clock.now(), cost, max_wait)
+    }
+
+    /// As [`wait_n`](Self::wait_n), from a reading of the limiter's clock already made.
+    pub(crate) fn wait_at(&self, now: Nanos, cost: u32, max_wait: Duration) -> Acquire {
+        Acquire::new(self.clone(), now, cost, now.plus(max_wait))
+    }
+
+    /// Admits a call whose cost is only known when it is over, and charges `estimate` for now.
+    ///
+    /// The guard [settles](Reservation::settle) the real cost; dropped, it gives the estimate
+    /// back. Takes a short lock.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_n`](Self::check_n) of the estimate.
+    pub fn reserve(&self, estimate: u32) -> Result<Reservation, RateLimited> {
+        Reservation::new(self, self.0.clock.now(), estimate)
     }
 
     /// The limiter's name, if it was given one.
@@ -147,12 +206,23 @@ impl RateLimiter {
 
     /// The quotas, in the order they were given.
     pub fn quotas(&self) -> Vec<Quota> {
-        self.0.ledger().quotas()
+        self.0.engine.read(Ledger::quotas)
     }
 
     /// The clock the limiter reads.
     pub fn clock(&self) -> &Clock {
         &self.0.clock
+    }
+
+    /// How the limiter stands now. Reading changes nothing.
+    pub fn snapshot(&self) -> Snapshot {
+        let now = self.0.clock.now();
+        Snapshot {
+            name: self.0.name.clone(),
+            standings: self.0.engine.read(|ledger| ledger.standings(now)),
+            waiting: self.0.waiting.len(),
+            held_back: self.0.held_back.load(Ordering::Relaxed),
+        }
     }
 
     /// The clock, to be replaced while no clone exists.
@@ -167,11 +237,13 @@ impl RateLimiter {
         Arc::get_mut(&mut self.0).map(|inner| &mut inner.name)
     }
 
-    /// Replaces the quota, in force at once for all clones.
+    /// Replaces the quota, in force at once for all clones and for those who wait.
     ///
     /// The time to full is kept, but no longer than the new quota takes to fill: a limiter half
     /// spent under a quota that fills in a minute is full again in 30 s under the new one too.
-    /// Nothing is given for free, and setting the same quota again changes nothing.
+    /// Counts in windows stay, and the window ends when it would have, or one new period from now
+    /// if that is sooner. Nothing is given for free, and setting the same quota again changes
+    /// nothing.
     ///
     /// # Errors
     ///
@@ -189,107 +261,55 @@ impl RateLimiter {
     /// changed then.
     pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ConfigError> {
         let now = self.0.clock.now();
-        let Some(ledger) = &self.0.ledger else {
-            same_kinds(&[self.0.live.read().0.quota()], quotas)?;
-            self.0.live.set_quota(quotas[0], now);
-            return Ok(());
-        };
-        let mut ledger = ledger.lock();
-        same_kinds(&ledger.quotas(), quotas)?;
-        ledger.set_quotas(quotas, now);
+        self.0.engine.set_quotas(quotas, now)?;
+        self.0.plan_anew(now);
         Ok(())
     }
 }
 
-fn same_kinds(old: &[Quota], new: &[Quota]) -> Result<(), ConfigError> {
-    let kinds =
-        |quotas: &[Quota]| -> Vec<Algorithm> { quotas.iter().map(Quota::algorithm).collect() };
-    if kinds(old) == kinds(new) {
-        return Ok(());
-    }
-    Err(ConfigError::new(
-        "quota",
-        new,
-        "as many quotas as the limiter has, of the same algorithms in the same order",
-    ))
-}
-
 impl Inner {
-    /// What [`LiveGcra::decide`] leaves over: a ledger, a quota being replaced, shadow mode, a
-    /// cost above the burst.
-    #[cold]
-    fn decide_apart(&self, mut lack: Lack, now: Nanos, cost: u32) -> Result<Allowed, RateLimited> {
-        if let Some(ledger) = &self.ledger {
-            let mut ledger = ledger.lock();
-            let decision = ledger.decide(now, cost);
-            return self.answer(decision, &ledger, now);
-        }
-        loop {
-            let refusal = match lack {
-                Lack::Spent(shortfall) => RateLimited::spent(self.name.clone(), shortfall),
-                Lack::AboveBurst(balance) => self.above_burst(balance),
-                Lack::Sealed => {
-                    self.live.settle();
-                    match self.live.decide(now, cost) {
-                        Ok(balance) => return Ok(Allowed::new(balance)),
-                        Err(again) => lack = again,
-                    }
-                    continue;
-                }
-            };
-            return self.refuse(refusal);
-        }
-    }
-
-    fn above_burst(&self, balance: Balance) -> RateLimited {
-        let reason = RateLimitedReason::CostAboveBurst;
-        RateLimited::for_good(self.name.clone(), reason, balance)
-    }
-
-    /// Puts a ledger's decision in the words of the handle.
-    fn answer(
-        &self,
-        decision: Result<Balance, Refused>,
-        ledger: &Ledger,
-        now: Nanos,
-    ) -> Result<Allowed, RateLimited> {
-        let standings = ledger.standings(now);
-        let refusal = match decision {
+    /// Puts a decision in the words of the handle.
+    pub(super) fn outcome(&self, decision: Decision) -> Result<Allowed, RateLimited> {
+        let Decision { outcome, standings } = decision;
+        let name = || self.name.clone();
+        let refusal = match outcome {
             Ok(balance) => return Ok(allowed(balance, standings, None)),
-            Err(Refused::Spent(shortfall)) => RateLimited::spent(self.name.clone(), shortfall),
-            Err(Refused::AboveBurst(balance)) => self.above_burst(balance),
+            Err(Refused::Spent(shortfall)) => RateLimited::spent(name(), shortfall),
+            Err(Refused::AboveBurst(balance)) => {
+                RateLimited::for_good(name(), RateLimitedReason::CostAboveBurst, balance)
+            }
         };
-        if standings.len() == 1 {
-            return self.refuse(refusal);
-        }
-        self.refuse(refusal.with_standings(standings.into()))
-    }
-
-    /// The refusal; or, in shadow mode, an admission that carries it.
-    fn refuse(&self, refusal: RateLimited) -> Result<Allowed, RateLimited> {
-        if !self.shadow {
+        if standings.is_empty() {
             return Err(refusal);
         }
-        self.held_back.fetch_add(1, Ordering::Relaxed);
-        let standings = refusal.standings().to_vec();
-        Ok(allowed(standings[0].0, standings, Some(refusal)))
+        Err(refusal.with_standings(standings.into()))
     }
 
-    /// A copy of rules and states to look at or to plan on.
-    fn ledger(&self) -> Ledger {
-        match &self.ledger {
-            Some(ledger) => ledger.lock().clone(),
-            None => {
-                let (rule, state) = self.live.read();
-                Ledger::of_gcra(rule, state)
+    #[cold]
+    fn decide_apart(&self, now: Nanos, cost: u32) -> Result<Allowed, RateLimited> {
+        self.answer(self.engine.decide_apart(now, cost))
+    }
+
+    /// As [`outcome`](Self::outcome); in shadow mode refusals turn into admissions and count.
+    pub(super) fn answer(&self, decision: Decision) -> Result<Allowed, RateLimited> {
+        self.outcome(decision).or_else(|refusal| {
+            if !self.shadow {
+                return Err(refusal);
             }
-        }
+            self.held_back.fetch_add(1, Ordering::Relaxed);
+            let standings = refusal.standings().to_vec();
+            Ok(allowed(standings[0].0, standings, Some(refusal)))
+        })
     }
 }
 
-fn allowed(balance: Balance, standings: Vec<Standing>, refusal: Option<RateLimited>) -> Allowed {
+fn allowed(
+    balance: super::algorithm::Balance,
+    standings: Vec<Standing>,
+    refusal: Option<RateLimited>,
+) -> Allowed {
     let mut allowed = Allowed::new(balance);
-    if standings.len() > 1 || refusal.is_some() {
+    if !standings.is_empty() || refusal.is_some() {
         allowed.extra = Some(Box::new(Extra { standings, refusal }));
     }
     allowed

@@ -17,6 +17,9 @@
 
 use super::Quota;
 use super::algorithm::{Balance, Gcra, Rule, Scale, Shortfall, is_marked, unmarked};
+use super::engine::Grant;
+use super::ledger::Refused;
+use super::refunds::Refunds;
 use crate::clock::Nanos;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
@@ -43,6 +46,9 @@ struct Control {
     rule: Gcra,
     /// The highest state the word has held.
     peak: u64,
+    /// Counts changes of quota; a grant from before one gives nothing back.
+    generation: u64,
+    refunds: Refunds,
 }
 
 impl LiveGcra {
@@ -57,7 +63,12 @@ impl LiveGcra {
             offset: AtomicU64::new(0),
             period: AtomicU64::new(0),
             sizes: AtomicU64::new(0),
-            control: Mutex::new(Control { rule, peak: 0 }),
+            control: Mutex::new(Control {
+                rule,
+                peak: 0,
+                generation: 0,
+                refunds: Refunds::default(),
+            }),
         };
         live.publish(&rule);
         live
@@ -102,58 +113,47 @@ impl LiveGcra {
     }
 
     /// Charges `cost` at `now`, or says what it lacks. One load, and one swap where it admits.
-    #[inline]
-    pub(crate) fn decide(&self, now: Nanos, cost: u32) -> Result<Balance, Lack> {
+    ///
+    /// `Err(None)` where it takes [`decide_locked`](Self::decide_locked): a word sealed or in
+    /// debt, a cost of 0 or above the burst.
+    #[inline(always)] // part of `RateLimiter::check_at`
+    pub(crate) fn decide(&self, now: Nanos, cost: u32) -> Result<Balance, Option<Shortfall>> {
         loop {
             let state = self.state.load(Ordering::Acquire);
             let rule = self.rule();
             let units = rule.units(now);
             let charge = u64::from(cost).wrapping_mul(rule.call);
-            // A cost of 1 is never above the burst, and the comparison goes where it is constant.
-            let above_burst = cost > 1 && cost > rule.quota.burst_size();
-            if !above_burst && cost != 0 && state <= rule.room(units, charge) {
+            // A cost of 1 is always plain, and the comparison goes where it is constant.
+            if cost != 1 && (cost == 0 || cost > rule.quota.burst_size()) {
+                return Err(None);
+            }
+            if state <= rule.room(units, charge) {
                 let next = state.max(units).wrapping_add(charge);
                 if self.swap(state, next) {
                     return Ok(rule.balance_of(next.wrapping_sub(units), now));
                 }
                 continue;
             }
-            if above_burst || cost == 0 || is_marked(state) {
-                match self.decide_marked(state, &rule, now, cost) {
-                    Some(decision) => return decision,
-                    None => continue,
-                }
+            if is_marked(state) {
+                return Err(None);
             }
             if self.state.load(Ordering::Relaxed) == state {
                 let load = state.wrapping_sub(units).min(rule.full);
                 let lacking = load.wrapping_add(charge).wrapping_sub(rule.full);
-                return Err(Lack::Spent(rule.shortfall(load, lacking, now)));
+                return Err(Some(rule.shortfall(load, lacking, now)));
             }
         }
     }
 
-    /// What is not the plain case: a word sealed or in debt, a cost of 0 or above the burst.
-    /// `None` where the numbers read were not those of the state.
-    #[cold]
-    fn decide_marked(
-        &self,
-        state: u64,
-        rule: &Gcra,
-        now: Nanos,
-        cost: u32,
-    ) -> Option<Result<Balance, Lack>> {
-        if state == SEALED {
-            return Some(Err(Lack::Sealed));
-        }
-        if self.state.load(Ordering::Relaxed) != state {
-            return None;
-        }
-        if cost > rule.quota.burst_size() {
-            return Some(Err(Lack::AboveBurst(rule.balance(&state, now))));
-        }
-        let mut next = state;
-        let decision = rule.decide(&mut next, now, cost).map_err(Lack::Spent);
-        (next == state || self.swap(state, next)).then_some(decision)
+    /// As [`decide`](Self::decide), for every case, while nobody replaces the quota.
+    pub(crate) fn decide_locked(&self, now: Nanos, cost: u32) -> Result<Balance, Refused> {
+        let mut control = self.control.lock();
+        self.update(&mut control, |rule, state| {
+            if cost > rule.quota.burst_size() {
+                return Err(Refused::AboveBurst(rule.balance(state, now)));
+            }
+            rule.decide(state, now, cost).map_err(Refused::Spent)
+        })
     }
 
     #[inline]
@@ -161,11 +161,6 @@ impl LiveGcra {
         self.state
             .compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
-    }
-
-    /// Waits until no quota is being replaced.
-    pub(crate) fn settle(&self) {
-        drop(self.control.lock());
     }
 
     /// The state and the numbers it was made with.
@@ -187,6 +182,51 @@ impl LiveGcra {
         }
     }
 
+    /// Charges `cost` at `now` if it fits at `at` too, an instant not later.
+    pub(crate) fn grant(
+        &self,
+        at: Nanos,
+        now: Nanos,
+        cost: u32,
+    ) -> Result<(Balance, Grant), Refused> {
+        let mut control = self.control.lock();
+        self.update(&mut control, |rule, state| {
+            if cost > rule.quota.burst_size() {
+                return Err(Refused::AboveBurst(rule.balance(state, now)));
+            }
+            rule.fits(state, at, cost).map_err(Refused::Spent)?;
+            let balance = rule.decide(state, now, cost).map_err(Refused::Spent)?;
+            Ok((balance, rule.mark(state, now)))
+        })
+        .map(|(balance, state)| {
+            let grant = Grant {
+                generation: control.generation,
+                first: control.refunds.mark(state),
+                rest: Vec::new(),
+            };
+            (balance, grant)
+        })
+    }
+
+    /// Gives back up to `cost` of `grant`, as far as time has not given it back yet.
+    pub(crate) fn refund(&self, grant: &Grant, now: Nanos, cost: u32) {
+        let mut control = self.control.lock();
+        if grant.generation != control.generation {
+            return;
+        }
+        let before = control.refunds.before(&grant.first);
+        let given = self.update(&mut control, |rule, state| {
+            rule.refund(state, now, cost, grant.first.state, before)
+        });
+        control.refunds.gave(&grant.first, given);
+    }
+
+    /// Charges `cost` whether it fits or not.
+    pub(crate) fn charge(&self, now: Nanos, cost: u32) {
+        let mut control = self.control.lock();
+        self.update(&mut control, |rule, state| rule.charge(state, now, cost));
+    }
+
     /// Replaces the quota. The time to full stays, but for no more than the new quota's own.
     pub(crate) fn set_quota(&self, quota: Quota, now: Nanos) {
         let mut control = self.control.lock();
@@ -198,16 +238,8 @@ impl LiveGcra {
         control.peak = control.peak.max(unmarked(old));
         let (rule, state) = control.rule.replaced_by(quota, old, now, control.peak + 1);
         control.rule = rule;
+        control.generation += 1;
         self.publish(&rule);
         self.state.store(state, Ordering::Release);
     }
-}
-
-/// Why a live limiter did not admit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lack {
-    Spent(Shortfall),
-    AboveBurst(Balance),
-    /// The quota is being replaced, or the word is closed for good.
-    Sealed,
 }

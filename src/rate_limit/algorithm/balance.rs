@@ -23,6 +23,17 @@ pub(crate) struct Shortfall {
     pub(crate) lacking: u64,
 }
 
+/// A charge, for whoever may give some of it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// From [`Rule::mark`](super::Rule::mark).
+    pub(crate) state: u64,
+    /// Which of the charges that may be given back it is.
+    pub(crate) charge: u64,
+    /// What had been given back in all before it, in the rule's units.
+    pub(crate) returned: u64,
+}
+
 /// What a core counts time in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {

@@ -12,7 +12,7 @@ mod sliding_log;
 mod sliding_window;
 mod window;
 
-pub(crate) use balance::{Balance, Scale, Shortfall};
+pub(crate) use balance::{Balance, Mark, Scale, Shortfall};
 pub(crate) use fixed_window::FixedWindow;
 pub(crate) use gcra::Gcra;
 pub(in crate::rate_limit) use gcra::{is_marked, unmarked};

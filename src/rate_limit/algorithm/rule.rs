@@ -38,7 +38,7 @@ pub(crate) trait Rule {
     fn mark(&self, state: &Self::State, now: Nanos) -> u64;
 
     /// Gives back up to `cost` of the charge `mark`, as far as time has not given it back yet.
-    /// `returned` is what other refunds have given back since that charge, in this rule's units.
+    /// `returned` is what has been given back since then of charges before it, in this rule's units.
     /// Returns how many units it gave.
     fn refund(
         &self,
