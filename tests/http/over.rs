@@ -7,6 +7,8 @@ use axum::body::Body;
 use axum::response::Response;
 use futures_util::FutureExt;
 use http::Request;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
 use tower::{Layer, Service, ServiceExt};
 
 /// Answers 200 to everything.
@@ -47,4 +49,9 @@ pub async fn serve(app: axum::Router) -> SocketAddr {
         axum::serve(listener, app).await
     });
     address
+}
+
+/// A client of hyper's own, HTTP/1.1, that keeps its connections.
+pub fn client() -> hyper_util::client::legacy::Client<HttpConnector, Body> {
+    hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build_http()
 }
