@@ -46,6 +46,8 @@ pub use classify::{Classify, ErrorsAsFailures, Head, Outcome};
 pub use drive::Drive;
 #[doc(hidden)]
 pub use end::Answered;
+#[cfg(feature = "http")]
+pub(crate) use end::sealed as ends_at_sealed;
 pub use end::{AtHead, EndsAt};
 pub use error::{CircuitOpen, CircuitOpenReason};
 pub use event::{CircuitEvent, CircuitEventKind};

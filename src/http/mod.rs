@@ -18,6 +18,8 @@ pub(crate) mod retry_after;
 mod status_classifier;
 #[cfg(test)]
 pub(crate) mod tests;
+mod tracked_body;
+mod tracked_call;
 mod upstream_wait;
 
 pub use auto::{AutoResponder, respond_auto};
@@ -34,3 +36,4 @@ pub use refused::Refused;
 pub use respond::{respond, respond_empty};
 pub use responder::Responder;
 pub use status_classifier::StatusClassifier;
+pub use tracked_body::{TrackedBody, UntilBodyEnd};

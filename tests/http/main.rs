@@ -1,5 +1,6 @@
 //! Refusals, keys, headers and verdicts in HTTP and gRPC, over real servers and clients.
 
+mod body_end;
 mod client_keys;
 mod external;
 mod grpc_refusals;

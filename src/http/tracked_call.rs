@@ -1,0 +1,113 @@
+//! An admitted call on its way from the response head to the end of the body.
+
+use std::mem;
+
+use ::http::HeaderMap;
+
+use super::ClassifyEnd;
+use crate::circuit_breaker::{Admitted, Answered, Head, Outcome};
+
+/// Recorded exactly once: at the end, by a panic, or when dropped.
+pub(super) struct TrackedCall<C, State>(Option<Answered<C, State>>);
+
+impl<C, State> TrackedCall<C, State> {
+    pub(super) fn new(call: Answered<C, State>) -> Self {
+        Self(Some(call))
+    }
+
+    pub(super) fn waits_for_trailers<BodyError>(&self) -> bool
+    where
+        C: ClassifyEnd<State, BodyError>,
+    {
+        match &self.0 {
+            Some(Answered {
+                classifier,
+                head: Head::Carry(state),
+                ..
+            }) => classifier.needs_trailers(state),
+            _ => false,
+        }
+    }
+
+    pub(super) fn end<BodyError>(mut self, trailers: Option<&HeaderMap>, error: Option<&BodyError>)
+    where
+        C: ClassifyEnd<State, BodyError>,
+    {
+        let Some(mut call) = self.0.take() else {
+            return;
+        };
+        let head = mem::replace(&mut call.head, Head::Done(Outcome::Failure));
+        let (outcome, floor) = match head {
+            Head::Done(outcome) => (outcome, call.retry_floor),
+            Head::Carry(state) => {
+                let judging = Judging(Some(call.permit));
+                let outcome = call.classifier.end(state, trailers, error);
+                let floor = trailers.and_then(|trailers| call.classifier.end_retry_floor(trailers));
+                call.permit = judging.done();
+                (outcome, floor)
+            }
+        };
+        call.permit.record(outcome, floor);
+    }
+
+    fn panicked(mut self) {
+        if let Some(call) = self.0.take() {
+            call.permit.panicked();
+        }
+    }
+}
+
+impl<C, State> Drop for TrackedCall<C, State> {
+    fn drop(&mut self) {
+        let Some(call) = self.0.take() else {
+            return;
+        };
+        match call.head {
+            // The head has said it; that nobody wants to read the rest changes nothing.
+            Head::Done(outcome @ (Outcome::Failure | Outcome::Ignored)) => {
+                call.permit.record(outcome, call.retry_floor);
+            }
+            // The permit's own drop: cancelled.
+            Head::Done(Outcome::Success) | Head::Carry(_) => drop(call.permit),
+        }
+    }
+}
+
+/// Records a panic of the classifier.
+struct Judging(Option<Admitted>);
+
+impl Judging {
+    fn done(mut self) -> Admitted {
+        self.0.take().expect("a permit is taken out once")
+    }
+}
+
+impl Drop for Judging {
+    fn drop(&mut self) {
+        if let Some(permit) = self.0.take() {
+            permit.panicked();
+        }
+    }
+}
+
+/// Records the call as a panicked one if it goes out of scope by unwinding: it stands on the
+/// stack around the inner body's code.
+pub(super) struct OnPanic<'a, C, State>(Option<&'a mut Option<TrackedCall<C, State>>>);
+
+impl<'a, C, State> OnPanic<'a, C, State> {
+    pub(super) fn new(call: &'a mut Option<TrackedCall<C, State>>) -> Self {
+        Self(Some(call))
+    }
+
+    pub(super) fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl<C, State> Drop for OnPanic<'_, C, State> {
+    fn drop(&mut self) {
+        if let Some(call) = self.0.take().and_then(Option::take) {
+            call.panicked();
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Where a call ends: the rules of `TrackedBody`, on bodies that do as they are told.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http::{HeaderMap, HeaderValue, Request, Response};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt;
+use parking_lot::Mutex;
+use tower::{Layer, ServiceExt};
+use tower_sluice::circuit_breaker::{
+    CallEnd, CircuitBreaker, CircuitBreakerLayer, CircuitEventKind, CircuitPolicy, CircuitState,
+    Classify, Outcome,
+};
+use tower_sluice::clock::{Clock, ManualClock};
+use tower_sluice::grpc::CodeClassifier;
+use tower_sluice::http::{ClassifyEnd, StatusClassifier};
+
+/// What a body does when it is polled.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Data(&'static str),
+    Trailers(&'static [(&'static str, &'static str)]),
+    Error,
+    Panic,
+    Pending,
+    Advance(ManualClock, Duration),
+}
+
+/// A body that does `steps`, then ends.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    steps: VecDeque<Step>,
+    /// Says that it is at its end when no step is left.
+    says_end: bool,
+    length: Option<u64>,
+}
+
+impl Script {
+    fn new(steps: impl IntoIterator<Item = Step>) -> Self {
+        let steps = steps.into_iter().collect();
+        Self {
+            steps,
+            ..Self::default()
+        }
+    }
+
+    fn saying_end(self) -> Self {
+        Self {
+            says_end: true,
+            ..self
+        }
+    }
+
+    fn declaring(self, length: u64) -> Self {
+        let length = Some(length);
+        Self { length, ..self }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Broken;
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("broken")
+    }
+}
+
+impl std::error::Error for Broken {}
+
+impl Body for Script {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        Poll::Ready(match self.steps.pop_front() {
+            None => None,
+            Some(Step::Data(text)) => Some(Ok(Frame::data(Bytes::from_static(text.as_bytes())))),
+            Some(Step::Trailers(pairs)) => Some(Ok(Frame::trailers(headers(pairs)))),
+            Some(Step::Error) => Some(Err(Broken)),
+            Some(Step::Panic) => panic!("the body panics"),
+            Some(Step::Pending) => {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            Some(Step::Advance(clock, time)) => {
+                clock.advance(time);
+                return self.poll_frame(cx);
+            }
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.says_end && self.steps.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.length
+            .map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+    let pairs = pairs.iter().map(|&(name, value)| {
+        let name = http::HeaderName::from_static(name);
+        (name, HeaderValue::from_static(value))
+    });
+    pairs.collect()
+}
+
+/// How each call ended and how long it took, as the listener heard it.
+type Heard = Arc<Mutex<Vec<(CallEnd, Duration)>>>;
+
+fn breaker(clock: &ManualClock) -> (CircuitBreaker, Heard) {
+    let heard = Heard::default();
+    let ends = heard.clone();
+    let policy = CircuitPolicy::builder().consecutive(1);
+    let breaker = CircuitBreaker::builder("host", policy.build().expect("a valid policy"))
+        .clock(clock.clone())
+        .on_event(move |event| match event.kind {
+            CircuitEventKind::Completed { end, elapsed, .. }
+            | CircuitEventKind::Discarded { end, elapsed, .. } => ends.lock().push((end, elapsed)),
+            _ => {}
+        })
+        .build();
+    (breaker, heard)
+}
+
+/// The answer of a service whose response has this status and body, judged by `classifier`.
+fn answer<C, State>(
+    breaker: &CircuitBreaker,
+    classifier: C,
+    status: u16,
+    body: Script,
+) -> Response<impl Body<Data = Bytes, Error = Broken> + std::fmt::Debug>
+where
+    C: Classify<Response<Script>, Infallible, State = State> + ClassifyEnd<State, Broken> + Clone,
+    State: std::fmt::Debug,
+{
+    let layer = CircuitBreakerLayer::from(breaker.clone())
+        .classify(classifier)
+        .until_body_end();
+    let service = layer.layer(tower::service_fn(async |_: Request<()>| {
+        let response = Response::builder().status(status);
+        Ok::<_, Infallible>(response.body(body.clone()).expect("a response"))
+    }));
+    let response = service.oneshot(Request::new(())).now_or_never();
+    let answered = response.expect("an answer at once");
+    answered.expect("not refused")
+}
+
+fn clock() -> ManualClock {
+    Clock::manual()
+}
+
+fn ends(heard: &Heard) -> Vec<CallEnd> {
+    heard.lock().iter().map(|(end, _)| *end).collect()
+}
+
+/// Reads a body to its end or its error.
+fn read<B: Body<Error = Broken>>(body: B) -> Result<(), Broken> {
+    let mut body = std::pin::pin!(body);
+    async {
+        while let Some(frame) = body.frame().await {
+            frame?;
+        }
+        Ok(())
+    }
+    .now_or_never()
+    .expect("it never waits for others")
+}
+
+#[test]
+fn frames_trailers_and_hints_pass_through_untouched() {
+    let (breaker, _) = breaker(&clock());
+    let steps = [
+        Step::Data("one"),
+        Step::Data("two"),
+        Step::Trailers(&[("a", "b")]),
+    ];
+    let body = Script::new(steps).declaring(6);
+    let answered = answer(&breaker, StatusClassifier::new(), 200, body);
+    let mut body = std::pin::pin!(answered.into_body());
+    assert_eq!(body.size_hint().exact(), Some(6));
+    assert!(!body.is_end_stream());
+    let mut next = || body.frame().now_or_never().expect("ready").transpose();
+    let mut frame = || next().expect("no error");
+    let data = |frame: Option<Frame<Bytes>>| frame.and_then(|frame| frame.into_data().ok());
+    assert_eq!(data(frame()).as_deref(), Some(&b"one"[..]));
+    assert_eq!(data(frame()).as_deref(), Some(&b"two"[..]));
+    let trailers = frame().and_then(|frame| frame.into_trailers().ok());
+    assert_eq!(trailers, Some(headers(&[("a", "b")])));
+    assert!(frame().is_none());
+}
+
+#[test]
+fn back_pressure_passes_through_and_nothing_is_read_ahead() {
+    let (breaker, heard) = breaker(&clock());
+    let body = Script::new([Step::Data("a"), Step::Pending, Step::Data("b")]);
+    let answered = answer(&breaker, StatusClassifier::new(), 200, body);
+    let mut body = std::pin::pin!(answered.into_body());
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    assert!(body.as_mut().poll_frame(&mut cx).is_ready());
+    assert!(body.as_mut().poll_frame(&mut cx).is_pending());
+    assert!(body.as_mut().poll_frame(&mut cx).is_ready());
+    assert!(ends(&heard).is_empty(), "the body has not said it is done");
+}
+
+#[test]
+fn a_call_ends_where_the_body_says_so_and_a_drop_after_that_changes_nothing() {
+    let success = CallEnd::from(Outcome::Success);
+    let data = || [Step::Data("abc")];
+    let bodies = [
+        ("at its end when it comes", Script::new([]).saying_end(), 0),
+        ("of no length", Script::new([]).declaring(0), 0),
+        (
+            "at its end after a frame",
+            Script::new(data()).saying_end(),
+            1,
+        ),
+        (
+            "all of the declared length",
+            Script::new(data()).declaring(3),
+            1,
+        ),
+        (
+            "trailers",
+            Script::new([Step::Data("a"), Step::Trailers(&[])]),
+            2,
+        ),
+        ("no more", Script::new(data()), 2),
+    ];
+    for (what, body, frames) in bodies {
+        let (breaker, heard) = breaker(&clock());
+        let answered = answer(&breaker, StatusClassifier::new(), 200, body);
+        let mut body = Box::pin(answered.into_body());
+        for _ in 0..frames {
+            assert!(ends(&heard).is_empty(), "{what}: not yet");
+            let _frame = body.frame().now_or_never().expect("ready");
+        }
+        assert_eq!(ends(&heard), [success], "{what}");
+        drop(body);
+        assert_eq!(ends(&heard), [success], "{what}: recorded once");
+    }
+}
+
+#[test]
+fn dropped_before_its_end_a_call_is_cancelled() {
+    let (breaker, heard) = breaker(&clock());
+    let body = Script::new([Step::Data("abc"), Step::Data("d")]).declaring(4);
+    let answered = answer(&breaker, StatusClassifier::new(), 200, body);
+    let mut body = Box::pin(answered.into_body());
+    let _frame = body.frame().now_or_never().expect("ready");
+    drop(body);
+    assert_eq!(ends(&heard), [CallEnd::Cancelled]);
+    assert_eq!(breaker.state(), CircuitState::Closed);
+}
+
+#[test]
+fn a_failure_or_an_ignored_head_counts_though_nobody_reads_the_body() {
+    for (status, outcome) in [(503, Outcome::Failure), (429, Outcome::Ignored)] {
+        let (breaker, heard) = breaker(&clock());
+        let body = Script::new([Step::Data("try later")]);
+        drop(answer(&breaker, StatusClassifier::new(), status, body));
+        assert_eq!(ends(&heard), [outcome.into()], "{status}");
+    }
+}
+
+#[test]
+fn an_error_in_the_body_is_a_failure_and_counts_once() {
+    let (breaker, heard) = breaker(&clock());
+    let body = Script::new([Step::Data("a"), Step::Error]).declaring(9);
+    let answered = answer(&breaker, StatusClassifier::new(), 200, body);
+    assert_eq!(read(answered.into_body()), Err(Broken), "passed on");
+    assert_eq!(ends(&heard), [Outcome::Failure.into()]);
+    assert_eq!(breaker.state(), CircuitState::Open);
+}
+
+#[test]
+fn a_panic_in_the_body_is_a_failure_and_goes_on_to_the_caller() {
+    let (breaker, heard) = breaker(&clock());
+    let answered = answer(
+        &breaker,
+        StatusClassifier::new(),
+        200,
+        Script::new([Step::Panic]),
+    );
+    let body = std::panic::AssertUnwindSafe(answered.into_body());
+    let panicked = std::panic::catch_unwind(|| read({ body }.0));
+    assert!(panicked.is_err(), "the caller sees it");
+    assert_eq!(ends(&heard), [CallEnd::Panicked]);
+    assert_eq!(breaker.state(), CircuitState::Open);
+}
+
+#[test]
+fn elapsed_runs_to_the_end_of_the_body() {
+    let clock = clock();
+    let (breaker, heard) = breaker(&clock);
+    let advance = |millis| Step::Advance(clock.clone(), Duration::from_millis(millis));
+    let body = Script::new([Step::Data("a"), advance(300), Step::Data("b"), advance(200)]);
+    let answered = answer(&breaker, StatusClassifier::new(), 200, body);
+    read(answered.into_body()).expect("no error");
+    let success = CallEnd::from(Outcome::Success);
+    assert_eq!(*heard.lock(), [(success, Duration::from_millis(500))]);
+}
+
+#[test]
+fn grpc_waits_for_its_trailers_even_past_the_declared_length() {
+    for (status, outcome) in [("0", Outcome::Success), ("14", Outcome::Failure)] {
+        let (breaker, heard) = breaker(&clock());
+        let trailers: &'static [_] = match status {
+            "0" => &[("grpc-status", "0")],
+            _ => &[("grpc-status", "14")],
+        };
+        let body = Script::new([Step::Data("abc"), Step::Trailers(trailers)]).declaring(3);
+        let answered = answer(&breaker, CodeClassifier::new(), 200, body);
+        read(answered.into_body()).expect("no error");
+        assert_eq!(ends(&heard), [outcome.into()], "{status}");
+    }
+}
+
+#[test]
+fn h32_empty_trailers_count_as_the_unknown_code() {
+    let (breaker, heard) = breaker(&clock());
+    let body = Script::new([Step::Data("abc"), Step::Trailers(&[])]);
+    let answered = answer(&breaker, CodeClassifier::new(), 200, body);
+    read(answered.into_body()).expect("no error");
+    assert_eq!(ends(&heard), [Outcome::Failure.into()]);
+}
+
+#[test]
+fn a_pushback_in_the_trailers_sets_the_least_time_to_stay_open() {
+    let clock = clock();
+    let (breaker, _) = breaker(&clock);
+    let trailers = &[("grpc-status", "14"), ("grpc-retry-pushback-ms", "40000")];
+    let body = Script::new([Step::Trailers(trailers)]);
+    let classifier = CodeClassifier::new().retry_pushback_floor();
+    let answered = answer(&breaker, classifier, 200, body);
+    read(answered.into_body()).expect("no error");
+    let refusal = breaker.try_acquire().expect_err("open");
+    assert_eq!(refusal.retry_after(), Some(Duration::from_secs(40)));
+}
+
+#[test]
+fn a_closure_judges_the_head_whatever_the_body_does() {
+    let (breaker, heard) = breaker(&clock());
+    let closure = |_: Result<&Response<Script>, &Infallible>| Outcome::Success;
+    let answered = answer(&breaker, closure, 500, Script::new([Step::Error]));
+    assert_eq!(read(answered.into_body()), Err(Broken));
+    assert_eq!(ends(&heard), [Outcome::Success.into()]);
+}
