@@ -1,8 +1,10 @@
 //! Refusals, keys, headers and verdicts in HTTP and gRPC, over real servers and clients.
 
 mod body_end;
+mod body_end_hyper;
 mod client_keys;
 mod external;
+mod grpc_breaker;
 mod grpc_refusals;
 mod over;
 mod preflight;
@@ -10,6 +12,7 @@ mod rate_headers;
 mod raw_grpc;
 mod refusal_cost;
 mod waits;
+mod whole_calls;
 
 #[path = "../support/mod.rs"]
 mod support;
