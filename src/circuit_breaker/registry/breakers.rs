@@ -48,7 +48,6 @@ struct Shared<K> {
     table: Table<K, CircuitBreaker>,
     settings: CircuitBreakersBuilder<K>,
     overflow: OnceLock<CircuitBreaker>,
-    evicted: AtomicU64,
     turned_away: AtomicU64,
 }
 
@@ -69,7 +68,6 @@ impl<K> CircuitBreakers<K> {
             table: Table::new(settings.max_keys),
             settings,
             overflow: OnceLock::new(),
-            evicted: AtomicU64::new(0),
             turned_away: AtomicU64::new(0),
         }))
     }
@@ -91,7 +89,7 @@ impl<K> CircuitBreakers<K> {
 
     /// How many breakers have made room for another key so far.
     pub fn evicted(&self) -> u64 {
-        self.0.evicted.load(Ordering::Relaxed)
+        self.0.table.evicted()
     }
 
     /// How often a key came that could be given no breaker of its own, and was sent to the
@@ -235,7 +233,7 @@ impl<K: Hash + Eq> CircuitBreakers<K> {
         key: K,
         policy: Option<CircuitPolicy>,
     ) -> Result<CircuitBreaker, RegistryError> {
-        match self.insert(key, false, |key| self.make(key, policy)) {
+        match self.insert(key, false, |key| self.make(key, policy.clone())) {
             Ok(Inserted::New(breaker) | Inserted::Known(breaker)) => Ok(breaker),
             Err(full) => {
                 self.0.turned_away.fetch_add(1, Ordering::Relaxed);
@@ -251,18 +249,13 @@ impl<K: Hash + Eq> CircuitBreakers<K> {
         &self,
         key: K,
         pinned: bool,
-        make: impl FnOnce(&K) -> CircuitBreaker,
+        make: impl Fn(&K) -> CircuitBreaker,
     ) -> Result<Inserted<CircuitBreaker>, RegistryError> {
         let table = &self.0.table;
-        let Some((place, gone)) = table.take_place(is_expendable) else {
-            let max_keys = table.max_keys();
-            return Err(RegistryError::Full { max_keys });
-        };
-        if gone.is_some() {
-            self.0.evicted.fetch_add(1, Ordering::Relaxed);
-        }
-        let breaker = make(&key);
-        Ok(table.insert(place, key, breaker, pinned))
+        let max_keys = table.max_keys();
+        table
+            .get_or_insert(key, pinned, make, is_expendable)
+            .ok_or(RegistryError::Full { max_keys })
     }
 
     fn make(&self, key: &K, policy: Option<CircuitPolicy>) -> CircuitBreaker {

@@ -43,6 +43,11 @@ impl Places {
         self.taken.load(Ordering::Relaxed)
     }
 
+    /// Whether all are taken, just now.
+    pub(super) fn are_taken(&self) -> bool {
+        self.taken() >= self.cap
+    }
+
     pub(super) fn cap(&self) -> usize {
         self.cap
     }

@@ -4,8 +4,8 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use crossbeam_utils::CachePadded;
 
 use super::place::{Place, Places};
-use super::shard::{Entry, Shard};
-use crate::sync::{AtomicUsize, Mutex, Ordering};
+use super::shard::Shard;
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
 
 /// Enough that two threads with keys of their own seldom meet on one lock.
 const SHARDS: usize = 64;
@@ -24,6 +24,7 @@ pub(super) struct Table<K, V> {
     hasher: RandomState,
     places: Places,
     hand: AtomicUsize,
+    evicted: AtomicU64,
 }
 
 /// A shard under its lock, on cache lines of its own.
@@ -45,11 +46,17 @@ impl<K, V> Table<K, V> {
             hasher: RandomState::new(),
             places: Places::new(max_keys),
             hand: AtomicUsize::new(0),
+            evicted: AtomicU64::new(0),
         }
     }
 
     pub(super) fn len(&self) -> usize {
         self.places.taken()
+    }
+
+    /// How many entries have made room for another.
+    pub(super) fn evicted(&self) -> u64 {
+        self.evicted.load(Ordering::Relaxed)
     }
 
     pub(super) fn max_keys(&self) -> usize {
@@ -80,37 +87,52 @@ impl<K: Hash + Eq, V: Clone> Table<K, V> {
         })
     }
 
-    /// Puts `value` under `key` into `place`, unless the key is there by now.
-    pub(super) fn insert(&self, place: Place<'_>, key: K, value: V, pinned: bool) -> Inserted<V> {
+    /// The value of `key`, made and put in if it is not there; if need be in the place of an
+    /// entry that `may_go`. `None` where there is no room.
+    pub(super) fn get_or_insert(
+        &self,
+        key: K,
+        pinned: bool,
+        make: impl Fn(&K) -> V,
+        may_go: impl Fn(&V) -> bool,
+    ) -> Option<Inserted<V>> {
         let hash = self.hasher.hash_one(&key);
-        let mut shard = self.shard(hash).lock();
-        if let Some(known) = shard.get(hash, &key) {
-            let known = known.clone();
-            drop(shard);
-            return Inserted::Known(known);
+        loop {
+            let mut place = None;
+            if self.places.are_taken() {
+                if let Some(known) = self.get(&key) {
+                    return Some(Inserted::Known(known));
+                }
+                place = Some(self.evict(&may_go)?);
+            }
+            let value = make(&key);
+            let mut shard = self.shard(hash).lock();
+            if let Some(known) = shard.get(hash, &key).cloned() {
+                drop(shard);
+                return Some(Inserted::Known(known));
+            }
+            // Under the lock: two that bring the same key take one place between them, or the
+            // second would take the place of a third key.
+            if let Some(place) = place.or_else(|| self.places.take()) {
+                shard.insert(hash, key, value.clone(), pinned);
+                place.keep();
+                drop(shard);
+                return Some(Inserted::New(value));
+            }
         }
-        shard.insert(hash, key, value.clone(), pinned);
-        place.keep();
-        Inserted::New(value)
     }
 
-    /// Takes room for one more key, if need be that of an entry that `may_go`, which is returned
-    /// along. `None` where there is no room.
-    pub(super) fn take_place(
-        &self,
-        may_go: impl Fn(&V) -> bool,
-    ) -> Option<(Place<'_>, Option<Entry<K, V>>)> {
-        if let Some(place) = self.places.take() {
-            return Some((place, None));
-        }
+    /// Makes room by taking out an entry that `may_go`.
+    fn evict(&self, may_go: impl Fn(&V) -> bool) -> Option<Place<'_>> {
         let mut budget = SWEEP;
         while budget > 0 {
             // Round and round, so that no shard is drained while others are full.
             let shard = self.hand.fetch_add(1, Ordering::Relaxed) % self.shards.len();
             let shard = &self.shards[shard];
             let (looked, gone) = shard.lock().sweep(budget.min(SWEEP_A_SHARD), &may_go);
-            if let Some(entry) = gone {
-                return Some((self.places.inherit(), Some(entry)));
+            if gone.is_some() {
+                self.evicted.fetch_add(1, Ordering::Relaxed);
+                return Some(self.places.inherit());
             }
             budget = budget.saturating_sub(looked.max(1));
         }
