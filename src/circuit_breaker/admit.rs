@@ -2,7 +2,7 @@ use std::task::{Context, Poll, ready};
 
 use tower_service::Service;
 
-use super::{Admitted, CircuitBreaker, CircuitOpen};
+use super::{Admitted, CircuitBreaker, CircuitBreakerBuilder, CircuitOpen};
 
 /// Which breaker a call is put to, and what `poll_ready` does meanwhile. Sealed; a service names
 /// it in its own type: [`Single`] (the default), [`PendingWhileOpen`], [`ByKey`](super::ByKey),
@@ -44,6 +44,15 @@ impl Single {
 
     pub(super) fn breaker(&self) -> &CircuitBreaker {
         &self.breaker
+    }
+
+    /// The same breaker built anew with what `change` adds; `None` where it is in use already.
+    pub(super) fn rebuilt(
+        self,
+        change: impl FnOnce(CircuitBreakerBuilder) -> CircuitBreakerBuilder,
+    ) -> Option<Self> {
+        let builder = CircuitBreakerBuilder::again(&self.breaker)?;
+        Some(Self::new(change(builder).build()))
     }
 
     pub(super) fn into_breaker(self) -> CircuitBreaker {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use super::breaker::CircuitBreaker;
 use super::event::{CircuitEvent, Listener};
 use super::policy::CircuitPolicy;
+use super::registry::OpenShare;
 use super::shared::Shared;
 use crate::Name;
 use crate::clock::Clock;
@@ -17,6 +18,7 @@ pub struct CircuitBreakerBuilder {
     clock: Option<Clock>,
     counters: bool,
     listeners: Vec<Listener>,
+    share: Option<Arc<OpenShare>>,
 }
 
 impl CircuitBreakerBuilder {
@@ -27,6 +29,7 @@ impl CircuitBreakerBuilder {
             clock: None,
             counters: false,
             listeners: Vec::new(),
+            share: None,
         }
     }
 
@@ -66,6 +69,29 @@ impl CircuitBreakerBuilder {
         other
     }
 
+    /// A builder of the same breaker, which must be as if new and have no other handle: `None`
+    /// where something would be lost.
+    pub(super) fn again(breaker: &CircuitBreaker) -> Option<Self> {
+        if breaker.handles() > 1 || !breaker.is_fresh() {
+            return None;
+        }
+        let shared = breaker.shared();
+        Some(Self {
+            name: shared.name.clone(),
+            policy: breaker.policy(),
+            clock: Some(shared.clock.clone()),
+            counters: shared.counters.is_some(),
+            listeners: shared.events.listeners().to_vec(),
+            share: None,
+        })
+    }
+
+    /// Opens only while `share` has room for one more.
+    pub(super) fn share(mut self, share: Option<Arc<OpenShare>>) -> Self {
+        self.share = share;
+        self
+    }
+
     /// Makes the breaker, closed.
     pub fn build(self) -> CircuitBreaker {
         let implied = self.policy.count_overdue || !self.listeners.is_empty();
@@ -75,6 +101,7 @@ impl CircuitBreakerBuilder {
             self.clock.unwrap_or_default(),
             self.counters || implied,
             self.listeners,
+            self.share,
         )))
     }
 }

@@ -116,6 +116,10 @@ impl Events {
         !self.listeners.is_empty()
     }
 
+    pub(super) fn listeners(&self) -> &[Listener] {
+        &self.listeners
+    }
+
     pub(super) fn panics(&self) -> u64 {
         self.panics.load(Ordering::Relaxed)
     }

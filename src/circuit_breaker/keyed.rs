@@ -6,7 +6,9 @@ use std::task::{Context, Poll};
 use tower_service::Service;
 
 use super::admit::{Admit, sealed};
-use super::{Admitted, CircuitBreaker, CircuitBreakers, CircuitOpen, CircuitPolicy};
+use super::{
+    Admitted, CircuitBreaker, CircuitBreakers, CircuitBreakersBuilder, CircuitOpen, CircuitPolicy,
+};
 
 /// One breaker per key, found by `F` in each request: [`KeyFn`], [`KeyRefFn`] or [`KeyWithFn`].
 ///
@@ -93,6 +95,19 @@ where
 impl<K, F> Keyed<K, F> {
     pub(super) fn new(breakers: CircuitBreakers<K>, key: F) -> Self {
         Self { breakers, key }
+    }
+
+    pub(super) fn breakers(&self) -> &CircuitBreakers<K> {
+        &self.breakers
+    }
+
+    /// As [`Single::rebuilt`](super::Single).
+    pub(super) fn rebuilt(
+        self,
+        change: impl FnOnce(CircuitBreakersBuilder<K>) -> CircuitBreakersBuilder<K>,
+    ) -> Option<Self> {
+        let breakers = self.breakers.rebuilt(change)?;
+        Some(Self::new(breakers, self.key))
     }
 }
 

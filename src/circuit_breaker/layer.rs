@@ -6,10 +6,10 @@ use tower_layer::Layer;
 use super::keyed::{KeyFn, KeyRefFn, KeyWithFn};
 use super::{
     AtHead, CircuitBreaker, CircuitBreakerService, CircuitBreakers, CircuitPolicy,
-    ErrorsAsFailures, Keyed, PendingWhileOpen, Single,
+    ErrorsAsFailures, Keyed, Single,
 };
+use crate::Name;
 use crate::reject::{AsError, FlattenError, RespondWith};
-use crate::{ConfigError, Name};
 
 /// Refuses calls to an inner service that keeps failing, until it has recovered.
 ///
@@ -128,37 +128,18 @@ impl<A, C, M, E> CircuitBreakerLayer<A, C, M, E> {
     }
 }
 
-impl<C, M, E> CircuitBreakerLayer<Single, C, M, E> {
-    /// The breaker that every service of this layer asks.
-    pub fn breaker(&self) -> &CircuitBreaker {
-        self.admit.breaker()
+impl<A, C, M, E> CircuitBreakerLayer<A, C, M, E> {
+    pub(super) fn admit(&self) -> &A {
+        &self.admit
     }
 
-    /// Makes `poll_ready` wait while the circuit is open, instead of refusing in `call`: for
-    /// balancers, which then send calls elsewhere.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_pending_while_open`](Self::try_pending_while_open) fails.
-    #[track_caller]
-    pub fn pending_while_open(self) -> CircuitBreakerLayer<PendingWhileOpen, C, M, E> {
-        match self.try_pending_while_open() {
-            Ok(layer) => layer,
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    /// The same, with an error.
-    ///
-    /// # Errors
-    ///
-    /// Where the policy recovers by the count of arrivals or never: calls that wait do not
-    /// arrive, so nothing would ever end the wait.
-    pub fn try_pending_while_open(
+    /// The same layer, with another way of finding its breaker.
+    pub(super) fn try_admitting<A2, X>(
         self,
-    ) -> Result<CircuitBreakerLayer<PendingWhileOpen, C, M, E>, ConfigError> {
+        change: impl FnOnce(A) -> Result<A2, X>,
+    ) -> Result<CircuitBreakerLayer<A2, C, M, E>, X> {
         Ok(CircuitBreakerLayer {
-            admit: PendingWhileOpen::new(self.admit.into_breaker())?,
+            admit: change(self.admit)?,
             classifier: self.classifier,
             reject: self.reject,
             end: PhantomData,

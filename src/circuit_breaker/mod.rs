@@ -28,6 +28,7 @@ mod ready_queue;
 mod record;
 mod registry;
 mod service;
+mod settings;
 mod shared;
 mod snapshot;
 mod state;

@@ -31,6 +31,10 @@ impl PendingWhileOpen {
         Err(ConfigError::new("pending_while_open", policy, allowed))
     }
 
+    pub(super) fn breaker(&self) -> &CircuitBreaker {
+        &self.breaker
+    }
+
     fn fresh(breaker: CircuitBreaker) -> Self {
         Self {
             breaker,

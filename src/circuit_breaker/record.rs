@@ -253,7 +253,7 @@ impl Turn<'_> {
         let now = self.now;
         let counts = self.shared.windows.counts(now);
         let met: Option<TransitionReason> = self.core.policy.judge(run, counts);
-        if let Some(reason) = met {
+        if let Some(reason) = met.filter(|_| self.core.part.open()) {
             let (machine, rules) = self.core.split();
             let transition = machine.trip(now, reason, floor, rules);
             self.apply(Some(transition));

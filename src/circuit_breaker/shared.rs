@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::alarm::Alarm;
@@ -8,6 +9,7 @@ use super::overdue::Overdue;
 use super::plan::{Plan, Plans};
 use super::policy::{CircuitPolicy, Counts};
 use super::ready_queue::ReadyQueue;
+use super::registry::{OpenPart, OpenShare};
 use super::snapshot::Snapshot;
 use super::state::{Machine, Phase, Rules};
 use super::turn::Turn;
@@ -51,6 +53,8 @@ pub(super) struct Core {
     pub(super) overdue: Overdue,
     /// The window as it was when it tripped the circuit.
     pub(super) tripped: Counts,
+    /// Its part in what may be open at once among the breakers of its registry.
+    pub(super) part: OpenPart,
 }
 
 impl Core {
@@ -78,6 +82,7 @@ impl Shared {
         clock: Clock,
         counted: bool,
         listeners: Vec<Listener>,
+        share: Option<Arc<OpenShare>>,
     ) -> Self {
         let shared = Self {
             name,
@@ -97,6 +102,7 @@ impl Shared {
                 seed: fastrand::u64(..),
                 overdue: Overdue::default(),
                 tripped: Counts::default(),
+                part: OpenPart::of(share),
             }),
         };
         shared.fit(&shared.core.lock());

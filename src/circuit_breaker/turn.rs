@@ -96,6 +96,9 @@ impl<'a> Turn<'a> {
             true => shared.windows.counts(self.now),
             false => Default::default(),
         };
+        if transition.to == CircuitState::Closed {
+            self.core.part.close();
+        }
         shared.run.store(0, Ordering::Relaxed);
         shared.windows.restart(self.core.machine.counting());
         self.core.overdue.clear();

@@ -11,6 +11,7 @@ mod old_system;
 mod readiness;
 mod recovery;
 mod registry;
+mod settings;
 mod slow;
 mod sockets;
 #[path = "../support/mod.rs"]

@@ -1,5 +1,8 @@
 //! Breakers by key.
 
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use tower_layer::Layer;
 use tower_sluice::WhenFull;
 use tower_sluice::circuit_breaker::{
@@ -7,7 +10,7 @@ use tower_sluice::circuit_breaker::{
 };
 use tower_sluice::clock::{Clock, ManualClock};
 
-use crate::harness::{Act, Actor, brittle, call, now};
+use crate::harness::{Act, Actor, OPEN, brittle, call, now};
 use crate::support::alloc::allocations;
 
 fn registry(max_keys: usize, when_full: WhenFull) -> (ManualClock, CircuitBreakers<String>) {
@@ -253,4 +256,56 @@ fn threads_that_ask_for_the_same_new_keys_get_the_same_breakers() {
             "one state per key"
         );
     }
+}
+
+#[test]
+fn no_more_than_the_share_of_keys_that_may_be_open_open_at_once() {
+    let time = Clock::manual();
+    let breakers = CircuitBreakers::<u32>::builder(brittle().build().unwrap())
+        .clock(&time)
+        .max_open_share(0.2)
+        .build()
+        .unwrap();
+    let handles: Vec<_> = (0..10)
+        .map(|key| breakers.get_or_create(&key).unwrap())
+        .collect();
+    let open = || {
+        handles
+            .iter()
+            .filter(|breaker| breaker.state() == CircuitState::Open)
+            .count()
+    };
+    handles.iter().for_each(fail);
+    assert_eq!(open(), 2, "a fifth of ten");
+    assert_eq!(breakers.trips_withheld(), 8);
+    handles[9].force_open();
+    assert_eq!(open(), 3, "a command is not bound by it");
+    time.advance(OPEN);
+    handles[0].try_acquire().unwrap().failure();
+    assert_eq!(open(), 3, "a probe that fails reopens within its own part");
+    handles[1].try_acquire().unwrap().success();
+    fail(&handles[2]);
+    assert_eq!(open(), 3, "one that closed makes room for another");
+    handles[0].reset();
+    fail(&handles[3]);
+    fail(&handles[4]);
+    assert_eq!(open(), 3, "as does one that is reset");
+}
+
+#[test]
+fn a_key_that_finds_the_registry_full_is_reported() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listener = heard.clone();
+    let breakers = CircuitBreakers::<String>::builder(brittle().consecutive(2).build().unwrap())
+        .max_keys(1)
+        .on_full(|_| panic!("a broken listener"))
+        .on_full(move |key: &String| listener.lock().push(key.clone()))
+        .build()
+        .unwrap();
+    fail(&breakers.get_or_create("a").unwrap());
+    breakers.get_or_create("b").unwrap();
+    breakers.get_or_create("a").unwrap();
+    breakers.get_or_create("c").unwrap();
+    assert_eq!(*heard.lock(), ["b", "c"]);
+    assert_eq!((breakers.turned_away(), breakers.listener_panics()), (2, 2));
 }

@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock};
 use super::builder::CircuitBreakersBuilder;
 use super::error::RegistryError;
 use super::iter::Iter;
+use super::share::OpenShare;
 use super::table::{Inserted, Table};
 use crate::circuit_breaker::error::{CircuitOpen, CircuitOpenReason};
 use crate::circuit_breaker::{CircuitBreaker, CircuitPolicy};
 use crate::reject::Cause;
 use crate::sync::{AtomicU64, Ordering};
-use crate::{Name, WhenFull};
 
 /// Circuit breakers by key, made on first use and bounded in number. Clones are the same registry.
 ///
@@ -42,13 +42,15 @@ use crate::{Name, WhenFull};
 /// assert_eq!(hosts.len(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct CircuitBreakers<K>(Arc<Shared<K>>);
+pub struct CircuitBreakers<K>(pub(super) Arc<Shared<K>>);
 
-struct Shared<K> {
-    table: Table<K, CircuitBreaker>,
-    settings: CircuitBreakersBuilder<K>,
-    overflow: OnceLock<CircuitBreaker>,
-    turned_away: AtomicU64,
+pub(super) struct Shared<K> {
+    pub(super) table: Table<K, CircuitBreaker>,
+    pub(super) settings: CircuitBreakersBuilder<K>,
+    pub(super) overflow: OnceLock<CircuitBreaker>,
+    pub(super) turned_away: AtomicU64,
+    pub(super) listener_panics: AtomicU64,
+    pub(super) share: Option<Arc<OpenShare>>,
 }
 
 impl<K> CircuitBreakers<K> {
@@ -64,12 +66,29 @@ impl<K> CircuitBreakers<K> {
     }
 
     pub(super) fn from_builder(settings: CircuitBreakersBuilder<K>) -> Self {
+        let table = Table::new(settings.max_keys);
+        let share = settings
+            .max_open_share
+            .map(|share| Arc::new(OpenShare::new(share, table.places().clone())));
         Self(Arc::new(Shared {
-            table: Table::new(settings.max_keys),
+            table,
             settings,
             overflow: OnceLock::new(),
             turned_away: AtomicU64::new(0),
+            listener_panics: AtomicU64::new(0),
+            share,
         }))
+    }
+
+    /// The same registry built anew with what `change` adds; `None` where it has other handles or
+    /// breakers, which would not be told.
+    pub(in crate::circuit_breaker) fn rebuilt(
+        self,
+        change: impl FnOnce(CircuitBreakersBuilder<K>) -> CircuitBreakersBuilder<K>,
+    ) -> Option<Self> {
+        let shared = Arc::try_unwrap(self.0).ok()?;
+        let unused = shared.table.len() == 0;
+        unused.then(|| Self::from_builder(change(shared.settings)))
     }
 
     /// How many keys have a breaker.
@@ -96,6 +115,17 @@ impl<K> CircuitBreakers<K> {
     /// overflow breaker or refused.
     pub fn turned_away(&self) -> u64 {
         self.0.turned_away.load(Ordering::Relaxed)
+    }
+
+    /// How often a breaker met the conditions of its policy and was kept closed, because
+    /// [`max_open_share`](CircuitBreakersBuilder::max_open_share) of the keys were open.
+    pub fn trips_withheld(&self) -> u64 {
+        self.0.share.as_ref().map_or(0, |share| share.withheld())
+    }
+
+    /// Panics of [`on_full`](CircuitBreakersBuilder::on_full) listeners that were caught.
+    pub fn listener_panics(&self) -> u64 {
+        self.0.listener_panics.load(Ordering::Relaxed)
     }
 
     /// The breaker shared by the keys that found the registry full; `None` before the first such
@@ -164,7 +194,7 @@ impl<K: Hash + Eq> CircuitBreakers<K> {
     {
         match self.get(key) {
             Some(known) => Ok(known),
-            None => self.create(key.to_owned(), policy.into()),
+            None => self.create(key, policy.into()),
         }
     }
 
@@ -226,68 +256,6 @@ impl<K: Hash + Eq> CircuitBreakers<K> {
     {
         self.0.table.shard_entries(number)
     }
-
-    #[cold]
-    fn create(
-        &self,
-        key: K,
-        policy: Option<CircuitPolicy>,
-    ) -> Result<CircuitBreaker, RegistryError> {
-        match self.insert(key, false, |key| self.make(key, policy.clone())) {
-            Ok(Inserted::New(breaker) | Inserted::Known(breaker)) => Ok(breaker),
-            Err(full) => {
-                self.0.turned_away.fetch_add(1, Ordering::Relaxed);
-                match self.0.settings.when_full {
-                    WhenFull::Overflow => Ok(self.overflow_or_make().clone()),
-                    WhenFull::Refuse => Err(full),
-                }
-            }
-        }
-    }
-
-    fn insert(
-        &self,
-        key: K,
-        pinned: bool,
-        make: impl Fn(&K) -> CircuitBreaker,
-    ) -> Result<Inserted<CircuitBreaker>, RegistryError> {
-        let table = &self.0.table;
-        let max_keys = table.max_keys();
-        table
-            .get_or_insert(key, pinned, make, is_expendable)
-            .ok_or(RegistryError::Full { max_keys })
-    }
-
-    fn make(&self, key: &K, policy: Option<CircuitPolicy>) -> CircuitBreaker {
-        let settings = &self.0.settings;
-        let policy = policy
-            .or_else(|| settings.policy_for.as_ref().and_then(|f| f(key)))
-            .unwrap_or_else(|| settings.policy.clone());
-        let name = match &settings.name_of {
-            Some(f) => f(key),
-            None => settings.name.clone(),
-        };
-        let listeners = settings.listeners.iter().map(|make| make(key));
-        listeners
-            .fold(settings.make(name, policy), |builder, listener| {
-                builder.on_event(move |event| listener(event))
-            })
-            .build()
-    }
-
-    fn overflow_or_make(&self) -> &CircuitBreaker {
-        let settings = &self.0.settings;
-        self.0.overflow.get_or_init(|| {
-            let name = Name::from_static("overflow");
-            settings.make(name, settings.policy.clone()).build()
-        })
-    }
-}
-
-/// Whether nobody would miss it. Asked under the lock of its shard, where a handle can be taken
-/// out of the registry by nobody else: one that is the only one stays so.
-fn is_expendable(breaker: &CircuitBreaker) -> bool {
-    breaker.handles() == 1 && breaker.is_fresh()
 }
 
 impl<'a, K: Hash + Eq + Clone> IntoIterator for &'a CircuitBreakers<K> {

@@ -23,7 +23,11 @@ pub struct CircuitBreakersBuilder<K> {
     pub(super) max_open_share: Option<f64>,
     pub(super) counters: bool,
     pub(super) listeners: Vec<ListenerOf<K>>,
+    pub(super) on_full: Vec<OnFull<K>>,
 }
+
+/// Hears of a key that found the registry full.
+pub(super) type OnFull<K> = Box<dyn Fn(&K) + Send + Sync>;
 
 /// Makes the listener of one key's breaker.
 pub(super) type ListenerOf<K> = Box<dyn Fn(&K) -> Listener + Send + Sync>;
@@ -43,6 +47,7 @@ impl<K> CircuitBreakersBuilder<K> {
             max_open_share: None,
             counters: false,
             listeners: Vec::new(),
+            on_full: Vec::new(),
         }
     }
 
@@ -59,6 +64,17 @@ impl<K> CircuitBreakersBuilder<K> {
             let (key, listener) = (key.clone(), listener.clone());
             Arc::new(move |event| listener(&key, event))
         }));
+        self
+    }
+
+    /// Tells `listener` of each key that found the registry full and was sent to the overflow
+    /// breaker or refused. Runs outside of all locks, on the task that brought the key; a panic is
+    /// caught and [counted](CircuitBreakers::listener_panics).
+    pub fn on_full<F>(mut self, listener: F) -> Self
+    where
+        F: Fn(&K) + Send + Sync + 'static,
+    {
+        self.on_full.push(Box::new(listener));
         self
     }
 

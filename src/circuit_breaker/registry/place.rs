@@ -2,7 +2,7 @@ use crate::sync::{AtomicUsize, Ordering};
 
 /// How many entries there may be, and how many there are.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(in crate::circuit_breaker) struct Places {
     taken: AtomicUsize,
     cap: usize,
 }

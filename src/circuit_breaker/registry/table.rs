@@ -1,5 +1,6 @@
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 
@@ -22,7 +23,7 @@ const SWEEP_A_SHARD: usize = 8;
 pub(super) struct Table<K, V> {
     shards: Box<[Locked<K, V>]>,
     hasher: RandomState,
-    places: Places,
+    places: Arc<Places>,
     hand: AtomicUsize,
     evicted: AtomicU64,
 }
@@ -44,7 +45,7 @@ impl<K, V> Table<K, V> {
         Self {
             shards: (0..shards).map(|_| CachePadded::default()).collect(),
             hasher: RandomState::new(),
-            places: Places::new(max_keys),
+            places: Arc::new(Places::new(max_keys)),
             hand: AtomicUsize::new(0),
             evicted: AtomicU64::new(0),
         }
@@ -57,6 +58,11 @@ impl<K, V> Table<K, V> {
     /// How many entries have made room for another.
     pub(super) fn evicted(&self) -> u64 {
         self.evicted.load(Ordering::Relaxed)
+    }
+
+    /// The count of its keys, which outlives it.
+    pub(super) fn places(&self) -> &Arc<Places> {
+        &self.places
     }
 
     pub(super) fn max_keys(&self) -> usize {

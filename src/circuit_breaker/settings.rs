@@ -1,0 +1,150 @@
+use super::{
+    CircuitBreaker, CircuitBreakerBuilder, CircuitBreakerLayer, CircuitBreakers,
+    CircuitBreakersBuilder, CircuitEvent, Keyed, PendingWhileOpen, Single,
+};
+use crate::ConfigError;
+use crate::clock::Clock;
+
+/// One circuit for every call.
+impl<C, M, E> CircuitBreakerLayer<Single, C, M, E> {
+    /// The breaker that every service of this layer asks.
+    pub fn breaker(&self) -> &CircuitBreaker {
+        self.admit().breaker()
+    }
+
+    /// Tells `listener` of each event, as
+    /// [`CircuitBreakerBuilder::on_event`](super::CircuitBreakerBuilder::on_event).
+    ///
+    /// # Panics
+    ///
+    /// Where the breaker has other handles or has been used: give the listener to
+    /// [`CircuitBreaker::builder`] then, and make the layer from that breaker.
+    #[track_caller]
+    pub fn on_event<F>(self, listener: F) -> Self
+    where
+        F: Fn(&CircuitEvent) + Send + Sync + 'static,
+    {
+        self.building("on_event", |builder| builder.on_event(listener))
+    }
+
+    /// Reads the time from `clock`. Default: [`Clock::tokio`].
+    ///
+    /// # Panics
+    ///
+    /// As [`on_event`](Self::on_event).
+    #[track_caller]
+    pub fn clock(self, clock: impl Into<Clock>) -> Self {
+        self.building("clock", |builder| builder.clock(clock))
+    }
+
+    /// Keeps totals and calls in flight, as
+    /// [`CircuitBreakerBuilder::counters`](super::CircuitBreakerBuilder::counters).
+    ///
+    /// # Panics
+    ///
+    /// As [`on_event`](Self::on_event).
+    #[track_caller]
+    pub fn counters(self) -> Self {
+        self.building("counters", CircuitBreakerBuilder::counters)
+    }
+
+    /// Makes `poll_ready` wait while the circuit is open, instead of refusing in `call`: for
+    /// balancers, which then send calls elsewhere.
+    ///
+    /// When a probe is due as many waiting instances as there are probes are woken, first come
+    /// first served, and when the circuit closes all the rest; nothing has to call or poll for
+    /// it. Each instance that answers ready for a probe holds that probe's place: it is spent by
+    /// `call`, goes back when the instance is dropped or its inner service is no longer ready,
+    /// and is not cloned. An instance that is left pending keeps its turn, as one of
+    /// `ConcurrencyLimit` does: drop it if its caller has given up. A call is still refused where
+    /// the circuit opens between readiness and call.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_pending_while_open`](Self::try_pending_while_open) fails.
+    #[track_caller]
+    pub fn pending_while_open(self) -> CircuitBreakerLayer<PendingWhileOpen, C, M, E> {
+        match self.try_pending_while_open() {
+            Ok(layer) => layer,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// The same, with an error.
+    ///
+    /// # Errors
+    ///
+    /// Where the policy does not recover after a finite time. Calls that wait do not arrive, so
+    /// a count of arrivals would never end their wait.
+    pub fn try_pending_while_open(
+        self,
+    ) -> Result<CircuitBreakerLayer<PendingWhileOpen, C, M, E>, ConfigError> {
+        self.try_admitting(|single| PendingWhileOpen::new(single.into_breaker()))
+    }
+
+    #[track_caller]
+    fn building(
+        self,
+        setter: &str,
+        change: impl FnOnce(CircuitBreakerBuilder) -> CircuitBreakerBuilder,
+    ) -> Self {
+        match self.try_admitting(|single| single.rebuilt(change).ok_or(())) {
+            Ok(layer) => layer,
+            Err(()) => panic!("`{setter}` is set too late: the breaker is in use already"),
+        }
+    }
+}
+
+/// One circuit for every call, waited for while open.
+impl<C, M, E> CircuitBreakerLayer<PendingWhileOpen, C, M, E> {
+    /// The breaker that every service of this layer asks.
+    pub fn breaker(&self) -> &CircuitBreaker {
+        self.admit().breaker()
+    }
+}
+
+/// One circuit per key.
+impl<K, F, C, M, E> CircuitBreakerLayer<Keyed<K, F>, C, M, E> {
+    /// The breakers of the keys.
+    pub fn breakers(&self) -> &CircuitBreakers<K> {
+        self.admit().breakers()
+    }
+
+    /// Tells `listener` of each event of each breaker, with its key, as
+    /// [`CircuitBreakersBuilder::on_event`](super::CircuitBreakersBuilder::on_event).
+    ///
+    /// # Panics
+    ///
+    /// Where the registry has other handles or breakers: give the listener to
+    /// [`CircuitBreakers::builder`] then, and make the layer from that registry.
+    #[track_caller]
+    pub fn on_event<L>(self, listener: L) -> Self
+    where
+        K: Clone + Send + Sync + 'static,
+        L: Fn(&K, &CircuitEvent) + Send + Sync + 'static,
+    {
+        self.building("on_event", |builder| builder.on_event(listener))
+    }
+
+    /// Reads the time from `clock`. Default: [`Clock::tokio`].
+    ///
+    /// # Panics
+    ///
+    /// As [`on_event`](Self::on_event).
+    #[track_caller]
+    pub fn clock(self, clock: impl Into<Clock>) -> Self {
+        self.building("clock", |builder| builder.clock(clock))
+    }
+
+    #[track_caller]
+    fn building(
+        self,
+        setter: &str,
+        change: impl FnOnce(CircuitBreakersBuilder<K>) -> CircuitBreakersBuilder<K>,
+    ) -> Self {
+        match self.try_admitting(|keyed| keyed.rebuilt(change).ok_or(())) {
+            Ok(layer) => layer,
+            Err(()) => panic!("`{setter}` is set too late: the registry is in use already"),
+        }
+    }
+}
