@@ -5,4 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod contract;
+mod events;
 mod forms;
+mod old_system;
