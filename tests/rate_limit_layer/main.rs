@@ -9,3 +9,4 @@ mod contract;
 mod events;
 mod forms;
 mod old_system;
+mod sharing;

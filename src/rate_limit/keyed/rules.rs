@@ -111,8 +111,9 @@ impl KeyRules<1> for OneWord {
         let [word] = state;
         if before.is_fresh(state, now) {
             [0]
-        } else if word & IN_NANOS != 0 {
-            // Under a quota of its own, which has not changed.
+        } else if word & IN_NANOS != 0 || self.0 == before.0 {
+            // Under a quota of its own, which has not changed; or the same as before, where
+            // carrying would round the state up a little each time.
             state
         } else {
             [self.0.carry(&before.0, &word, now)]
