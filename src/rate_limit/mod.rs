@@ -34,7 +34,7 @@ pub use decide::{Costed, Decide, Queue, Skipping};
 pub use error::{RateLimited, RateLimitedReason};
 pub use keyed::{
     Fingerprint, Hashed, IntoKeyChoice, Key, KeyChoice, KeyHasher, Keyed, KeyedRateLimiter,
-    KeyedRateLimiterBuilder, KeyedRef, KeyedStats, KeyedWait, KeyedWith, StoredKey, WhenFull,
+    KeyedRateLimiterBuilder, KeyedRef, KeyedStats, KeyedWait, KeyedWith, StoredKey,
 };
 pub use layer::{RateLimitLayer, Refusing, Waiting};
 pub use limiter::RateLimiter;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use tower_sluice::WhenFull;
 use tower_sluice::clock::Clock;
-use tower_sluice::rate_limit::{Hashed, KeyedRateLimiter, Quota, RateLimitedReason, WhenFull};
+use tower_sluice::rate_limit::{Hashed, KeyedRateLimiter, Quota, RateLimitedReason};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -2,8 +2,9 @@
 
 use std::sync::Barrier;
 
+use tower_sluice::WhenFull;
 use tower_sluice::clock::Clock;
-use tower_sluice::rate_limit::{KeyedRateLimiter, Quota, RateLimitedReason, WhenFull};
+use tower_sluice::rate_limit::{KeyedRateLimiter, Quota, RateLimitedReason};
 
 const THREADS: usize = 64;
 

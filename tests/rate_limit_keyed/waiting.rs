@@ -208,29 +208,26 @@ async fn h48_keyed_waiters_on_threads_are_all_served_or_gone() {
     let time = Clock::manual();
     let clients = limiter(Quota::per_second(1_000).burst(1), &time);
     std::thread::scope(|scope| {
-        for thread in 0..8 {
-            let clients = clients.clone();
-            scope.spawn(move || {
-                for n in 0..50 {
-                    let mut call = task::spawn(clients.wait("a", 3_600 * SECOND));
-                    if call.poll().is_ready() || (n + thread) % 3 == 0 {
-                        continue;
+        let callers: Vec<_> = (0..8)
+            .map(|thread| {
+                let clients = clients.clone();
+                scope.spawn(move || {
+                    for n in 0..50 {
+                        let mut call = task::spawn(clients.wait("a", 3_600 * SECOND));
+                        if call.poll().is_ready() || (n + thread) % 3 == 0 {
+                            continue;
+                        }
+                        while call.poll().is_pending() {
+                            std::thread::yield_now();
+                        }
                     }
-                    while call.poll().is_pending() {
-                        std::thread::yield_now();
-                    }
-                }
-            });
+                })
+            })
+            .collect();
+        while callers.iter().any(|caller| !caller.is_finished()) {
+            time.advance(Duration::from_millis(1));
+            std::thread::yield_now();
         }
-        scope.spawn(|| {
-            for _ in 0..2_000_000 {
-                if clients.waiting() == 0 && time.now().as_u64() > 1_000_000_000 {
-                    break;
-                }
-                time.advance(Duration::from_millis(1));
-                std::thread::yield_now();
-            }
-        });
     });
     assert_eq!(clients.waiting(), 0, "no place was lost");
     time.advance(SECOND);

@@ -1,10 +1,10 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::{Key, KeyedRateLimiter, WhenFull};
+use super::{Key, KeyedRateLimiter};
 use crate::clock::Clock;
 use crate::rate_limit::{Algorithm, Quota};
-use crate::{ConfigError, Name};
+use crate::{ConfigError, Name, WhenFull};
 
 const MAX_KEYS: usize = 100_000;
 /// What a gigabyte or two can hold; the number of shards is derived from it.
@@ -51,7 +51,9 @@ impl<K: Key + ?Sized> KeyedRateLimiterBuilder<K> {
         self
     }
 
-    /// Sets what happens to a new key when there is no room (default: [`WhenFull::Overflow`]).
+    /// Sets what happens to a new key when there is no room (default: [`WhenFull::Overflow`]:
+    /// all keys without a place share one state, under the limiter's quota). A refused one is
+    /// refused for [`StoreFull`](crate::rate_limit::RateLimitedReason::StoreFull).
     #[must_use]
     pub fn when_full(mut self, when_full: WhenFull) -> Self {
         self.when_full = when_full;

@@ -41,7 +41,7 @@ use crate::{ConfigError, Name};
 /// counts: a flood of new keys can neither reset a limit nor make the store grow, and what it
 /// costs others is the wait for a lock that is held for less than a microsecond.
 ///
-/// New keys beyond the cap share one state, or are refused: [`WhenFull`](super::WhenFull). Where
+/// New keys beyond the cap share one state, or are refused: [`WhenFull`](crate::WhenFull). Where
 /// a new key is lies in a shard that random secrets choose; a shard eight times as full as the
 /// cap allows on average counts as full too, so that whoever learned the secrets could still not
 /// slow others down.

@@ -20,6 +20,6 @@ pub use decide::{Keyed, KeyedRef, KeyedWith};
 pub use hasher::{Fingerprint, KeyHasher};
 pub use key::{Hashed, Key};
 pub use limiter::KeyedRateLimiter;
-pub use stats::{KeyedStats, WhenFull};
+pub use stats::KeyedStats;
 pub use stored::StoredKey;
 pub use wait::KeyedWait;

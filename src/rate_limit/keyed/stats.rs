@@ -1,19 +1,3 @@
-/// What a keyed limiter does with a new key while it holds as many keys as it may, none of them
-/// fresh.
-///
-/// Keys that have a place are not affected by either: they keep their counts and their limits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum WhenFull {
-    /// All keys without a place share one state, under the limiter's quota: together they are
-    /// admitted what one key would be. The default.
-    #[default]
-    Overflow,
-    /// A key without a place is refused, for
-    /// [`StoreFull`](crate::rate_limit::RateLimitedReason::StoreFull).
-    Refuse,
-}
-
 /// How many keys a keyed limiter holds, and what has become of others, since it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,11 +1,12 @@
 use crossbeam_utils::CachePadded;
 
+use super::KeyedStats;
 use super::hasher::KeyHasher;
 use super::rules::{KeyRules, OneWord, TwoWords};
 use super::shards::{Full, Shards};
 use super::stored::StoredKey;
 use super::table::State;
-use super::{KeyedStats, WhenFull};
+use crate::WhenFull;
 use crate::clock::Nanos;
 use crate::rate_limit::Quota;
 use crate::rate_limit::algorithm::{Algorithm, Balance, Shortfall};
