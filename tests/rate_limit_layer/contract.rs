@@ -60,7 +60,7 @@ async fn h20_refusing_calls_only_the_instance_that_was_polled() {
 #[tokio::test]
 async fn h20_waiting_readies_its_own_clone_before_it_calls_it() {
     let (strict, counts) = Strict::new(Echo);
-    let layer = RateLimitLayer::keyed(Quota::per_hour(1_000), |_: &u32| 0_u8).wait(LONG);
+    let layer = RateLimitLayer::new(thousand()).wait(LONG);
     rounds(layer.layer(strict), &counts).await;
 }
 

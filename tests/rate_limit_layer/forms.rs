@@ -187,8 +187,7 @@ async fn a_tonic_channel_under_the_layer_is_still_a_grpc_service() {
     is_grpc_service(&RateLimitLayer::new(once()).layer(channel.clone()));
     let by_method = RateLimitLayer::keyed_ref(once(), |request: &Request<_>| request.uri().path());
     is_grpc_service(&by_method.layer(channel.clone()));
-    let waiting = RateLimitLayer::keyed_ref(once(), |request: &Request<_>| request.uri().path())
-        .wait(Duration::from_secs(1));
+    let waiting = RateLimitLayer::new(once()).wait(Duration::from_secs(1));
     is_grpc_service(&waiting.layer(channel.clone()));
     let answering = RateLimitLayer::new(once())
         .respond_with(|_: &RateLimited| http::Response::new(tonic::body::Body::empty()));
