@@ -3,6 +3,7 @@ use std::time::Duration;
 use super::error::{CircuitOpen, CircuitOpenReason};
 use super::event::CircuitEventKind;
 use super::gate::Way;
+use super::plan::Plan;
 use super::shared::Shared;
 use super::state::{Arrival, Inner, Phase};
 use super::ticket::{Kind, Ticket};
@@ -15,12 +16,20 @@ impl Shared {
     /// Decides on a call that arrives at an instance whose inner service is as `inner` says.
     #[inline]
     pub(super) fn admit(&self, inner: Inner) -> Result<Ticket, CircuitOpen> {
+        match self.gate.passing() {
+            Some(epoch) if inner == Inner::Ready => Ok(self.pass(epoch, Kind::Counted)),
+            _ => self.admit_otherwise(inner),
+        }
+    }
+
+    /// Out of line, so that what passes pays for nothing but passing.
+    #[inline(never)]
+    fn admit_otherwise(&self, inner: Inner) -> Result<Ticket, CircuitOpen> {
         let (epoch, way) = self.gate.read();
         match way {
-            Way::Pass if inner == Inner::Ready => Ok(self.pass(epoch, Kind::Counted)),
-            Way::PassUncounted if inner == Inner::Ready => Ok(self.pass(epoch, Kind::Uncounted)),
             Way::RefuseUntil(until) => self.refuse_until(until, inner),
             Way::RefuseForced => Err(self.refusal(CircuitOpenReason::Forced, None)),
+            Way::PassUncounted if inner == Inner::Ready => Ok(self.pass(epoch, Kind::Uncounted)),
             _ => self.ask_to_pass(inner),
         }
     }
@@ -46,26 +55,34 @@ impl Shared {
     #[inline]
     fn pass(&self, epoch: u64, kind: Kind) -> Ticket {
         let plan = self.plans.get();
-        if let Some(counters) = self.counters.as_ref().filter(|_| plan.counted()) {
-            counters.admit();
+        if plan.notes_start() {
+            return self.pass_noted(plan, epoch, kind);
         }
-        Ticket {
-            kind,
-            epoch,
-            start: plan.timed().then(|| self.clock.now()),
-            waited: Duration::ZERO,
-        }
+        Ticket::new(epoch, kind, None)
     }
 
+    #[inline(never)]
+    fn pass_noted(&self, plan: Plan, epoch: u64, kind: Kind) -> Ticket {
+        if let Some(counters) = &self.counters {
+            counters.admit();
+        }
+        let start = plan.timed().then(|| self.clock.now());
+        Ticket::new(epoch, kind, start)
+    }
+
+    #[inline]
     fn refuse_until(&self, until: Nanos, inner: Inner) -> Result<Ticket, CircuitOpen> {
-        if until == Nanos::MAX {
-            return Err(self.refusal(CircuitOpenReason::Open, None));
-        }
-        let left = until.since(self.clock.now());
-        if left.is_zero() {
-            return self.ask_to_pass(inner);
-        }
-        Err(self.refusal(CircuitOpenReason::Open, Some(left)))
+        let left = match until {
+            Nanos::MAX => None,
+            until => {
+                let now = self.clock.now();
+                if now >= until {
+                    return self.ask_to_pass(inner);
+                }
+                Some(until.since(now))
+            }
+        };
+        Err(self.refusal(CircuitOpenReason::Open, left))
     }
 
     #[inline]
@@ -117,7 +134,7 @@ impl Shared {
 
     /// Makes a reserved slot the probe that begins now; `None` where the slot was lost meanwhile.
     pub(super) fn begin_reserved(&self, ticket: Ticket) -> Option<Ticket> {
-        let Kind::Probe(serial) = ticket.kind else {
+        let Kind::Probe(serial) = ticket.kind() else {
             return None;
         };
         let mut turn = self.settled(self.clock.now());
@@ -128,7 +145,7 @@ impl Shared {
             if let Some(counters) = &self.counters {
                 counters.admit();
             }
-            turn.ticket(ticket.kind)
+            turn.ticket(ticket.kind())
         });
         turn.end();
         begun
@@ -172,12 +189,7 @@ impl Turn<'_> {
     }
 
     fn ticket(&self, kind: Kind) -> Ticket {
-        Ticket {
-            kind,
-            epoch: self.core.machine.epoch(),
-            start: Some(self.now),
-            waited: Duration::ZERO,
-        }
+        Ticket::new(self.core.machine.epoch(), kind, Some(self.now))
     }
 
     /// Whether a refusal is not to be carried out, as the breaker is disabled. One that an

@@ -56,6 +56,8 @@ pub enum CircuitEventKind {
         slow: bool,
         /// How long it took, from its admission.
         elapsed: Duration,
+        /// How long until the head of its answer was in, where it ended later than that.
+        to_head: Option<Duration>,
         /// How long it had waited to be admitted; not in `elapsed`.
         waited: Duration,
     },
@@ -68,6 +70,8 @@ pub enum CircuitEventKind {
         slow: bool,
         /// How long it took.
         elapsed: Duration,
+        /// How long until the head of its answer was in.
+        to_head: Option<Duration>,
         /// How long it had waited.
         waited: Duration,
     },

@@ -2,6 +2,7 @@ use crate::clock::Nanos;
 use crate::sync::{AtomicU64, Ordering};
 
 const WAY_BITS: u32 = 3;
+const WAY: u64 = (1 << WAY_BITS) - 1;
 
 /// What an arriving call may go by without the lock: one word that only transitions write, so
 /// that every core keeps its own copy of the line while the circuit stays as it is.
@@ -51,11 +52,18 @@ impl Gate {
         self.word.store(epoch << WAY_BITS | bits, Ordering::Release);
     }
 
+    /// The epoch, if calls pass and are counted.
+    #[inline]
+    pub(super) fn passing(&self) -> Option<u64> {
+        let word = self.word.load(Ordering::Acquire);
+        (word & WAY == 0).then_some(word >> WAY_BITS)
+    }
+
     /// The epoch and the way that belongs to it.
     #[inline]
     pub(super) fn read(&self) -> (u64, Way) {
         let word = self.word.load(Ordering::Acquire);
-        let way = match word & ((1 << WAY_BITS) - 1) {
+        let way = match word & WAY {
             0 => Way::Pass,
             1 => Way::PassUncounted,
             2 => self.refuse_until(word),

@@ -5,7 +5,8 @@ use super::breaker::CircuitBreaker;
 use super::call_end::CallEnd;
 use super::classify::Outcome;
 use super::shared::Shared;
-use super::ticket::Ticket;
+use super::ticket::{Notes, Ticket};
+use crate::clock::Nanos;
 
 /// One admitted call, recorded once: by one of the methods that take it, or when dropped.
 ///
@@ -15,16 +16,14 @@ use super::ticket::Ticket;
 #[must_use = "dropping a permit records its call as cancelled"]
 pub struct Permit<'a> {
     shared: &'a Shared,
-    /// Taken when recorded.
-    ticket: Option<Ticket>,
+    ticket: Ticket,
 }
 
 /// A [`Permit`] that owns its handle, for calls that outlive the borrow: in spawned tasks and
 /// futures. Costs one count of a shared reference more.
 #[must_use = "dropping a permit records its call as cancelled"]
 pub struct OwnedPermit {
-    /// Taken when recorded.
-    admitted: Option<Admitted>,
+    admitted: Admitted,
 }
 
 /// Whether a result changed what the breaker counts.
@@ -48,18 +47,17 @@ impl Recorded {
 
 impl<'a> Permit<'a> {
     pub(super) fn new(shared: &'a Shared, ticket: Ticket) -> Self {
-        Self {
-            shared,
-            ticket: Some(ticket),
-        }
+        Self { shared, ticket }
     }
 
     /// Records a success.
+    #[inline]
     pub fn success(self) -> Recorded {
         self.record(Outcome::Success)
     }
 
     /// Records a failure.
+    #[inline]
     pub fn failure(self) -> Recorded {
         self.record(Outcome::Failure)
     }
@@ -70,44 +68,43 @@ impl<'a> Permit<'a> {
     }
 
     /// Records `outcome`.
+    #[inline]
     pub fn record(self, outcome: Outcome) -> Recorded {
         self.record_with(outcome, None)
     }
 
     /// Records `outcome`; should it open the circuit, then for `retry_after` at least, up to the
     /// policy's [cap](super::CircuitPolicyBuilder::retry_after_cap).
-    pub fn record_with(mut self, outcome: Outcome, retry_after: Option<Duration>) -> Recorded {
-        match self.ticket.take() {
-            Some(ticket) => {
-                let floor = retry_after.unwrap_or_default();
-                self.shared.finish(ticket, outcome.into(), floor)
-            }
-            None => Recorded::Stale, // never: it is taken by the methods that take the permit
-        }
+    #[inline]
+    pub fn record_with(self, outcome: Outcome, retry_after: Option<Duration>) -> Recorded {
+        let (shared, ticket) = (self.shared, self.ticket);
+        // It owns nothing that a drop would have to free.
+        std::mem::forget(self);
+        shared.finish(ticket, outcome.into(), asked(retry_after))
     }
 }
 
 impl Drop for Permit<'_> {
+    #[inline]
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            self.shared.finish(ticket, end_of_drop(), Duration::ZERO);
-        }
+        self.shared
+            .finish(self.ticket, end_of_drop(), Notes::default());
     }
 }
 
 impl OwnedPermit {
     pub(super) fn new(admitted: Admitted) -> Self {
-        Self {
-            admitted: Some(admitted),
-        }
+        Self { admitted }
     }
 
     /// Records a success.
+    #[inline]
     pub fn success(self) -> Recorded {
         self.record(Outcome::Success)
     }
 
     /// Records a failure.
+    #[inline]
     pub fn failure(self) -> Recorded {
         self.record(Outcome::Failure)
     }
@@ -118,25 +115,32 @@ impl OwnedPermit {
     }
 
     /// Records `outcome`.
+    #[inline]
     pub fn record(self, outcome: Outcome) -> Recorded {
         self.record_with(outcome, None)
     }
 
     /// Records `outcome`; should it open the circuit, then for `retry_after` at least, up to the
     /// policy's [cap](super::CircuitPolicyBuilder::retry_after_cap).
+    #[inline]
     pub fn record_with(mut self, outcome: Outcome, retry_after: Option<Duration>) -> Recorded {
-        match self.admitted.take() {
-            Some(admitted) => admitted.record(outcome, retry_after),
-            None => Recorded::Stale, // never, as above
-        }
+        self.admitted.finish(outcome.into(), retry_after)
     }
 }
 
 impl Drop for OwnedPermit {
+    #[inline]
     fn drop(&mut self) {
-        if let Some(admitted) = self.admitted.take() {
-            admitted.finish(end_of_drop(), Duration::ZERO);
+        if self.admitted.ticket.is_open() {
+            self.admitted.finish(end_of_drop(), None);
         }
+    }
+}
+
+fn asked(retry_after: Option<Duration>) -> Notes {
+    Notes {
+        floor: retry_after.unwrap_or_default(),
+        ..Notes::default()
     }
 }
 
@@ -155,71 +159,83 @@ fn end_of_drop() -> CallEnd {
 #[doc(hidden)]
 pub struct Admitted {
     breaker: CircuitBreaker,
-    ticket: Option<Ticket>,
+    ticket: Ticket,
+    waited: Duration,
+    head: Option<Nanos>,
 }
 
 impl Admitted {
+    #[inline]
     pub(super) fn new(breaker: CircuitBreaker, ticket: Ticket) -> Self {
         Self {
             breaker,
-            ticket: Some(ticket),
+            ticket,
+            waited: Duration::ZERO,
+            head: None,
         }
     }
 
     /// Records `outcome`; `retry_after` is what the upstream asked for, if anything.
     #[inline]
-    pub(crate) fn record(self, outcome: Outcome, retry_after: Option<Duration>) -> Recorded {
-        self.finish(outcome.into(), retry_after.unwrap_or_default())
+    pub(crate) fn record(mut self, outcome: Outcome, retry_after: Option<Duration>) -> Recorded {
+        self.finish(outcome.into(), retry_after)
     }
 
     /// Records that the inner call or poll panicked.
-    pub(crate) fn panicked(self) -> Recorded {
-        self.finish(CallEnd::Panicked, Duration::ZERO)
+    pub(crate) fn panicked(mut self) -> Recorded {
+        self.finish(CallEnd::Panicked, None)
     }
 
     /// Says how long the call waited before it was admitted.
     pub(crate) fn set_waited(&mut self, waited: Duration) {
-        if let Some(ticket) = &mut self.ticket {
-            ticket.waited = waited;
+        self.waited = waited;
+    }
+
+    /// Says that the head of the answer is in, and the call goes on past it.
+    pub(crate) fn head_is_in(&mut self) {
+        let shared = self.breaker.shared();
+        if shared.events.are_heard() {
+            self.head = Some(shared.clock.now());
         }
     }
 
+    /// Records the end, unless one was.
     #[inline]
-    fn finish(mut self, end: CallEnd, floor: Duration) -> Recorded {
+    fn finish(&mut self, end: CallEnd, retry_after: Option<Duration>) -> Recorded {
+        let notes = Notes {
+            waited: self.waited,
+            head: self.head,
+            ..asked(retry_after)
+        };
         match self.ticket.take() {
-            Some(ticket) => self.breaker.shared().finish(ticket, end, floor),
-            None => Recorded::Stale, // never, as above
+            Some(ticket) => self.breaker.shared().finish(ticket, end, notes),
+            None => Recorded::Stale,
         }
     }
 }
 
 impl Drop for Admitted {
+    #[inline]
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            let shared = self.breaker.shared();
-            shared.finish(ticket, CallEnd::Cancelled, Duration::ZERO);
-        }
+        self.finish(CallEnd::Cancelled, None);
     }
 }
 
 /// A probe's slot held by a service instance that answered ready; comes back when dropped.
 pub(crate) struct Reservation {
     breaker: CircuitBreaker,
-    ticket: Option<Ticket>,
+    ticket: Ticket,
 }
 
 impl Reservation {
     pub(super) fn new(breaker: CircuitBreaker, ticket: Ticket) -> Self {
-        Self {
-            breaker,
-            ticket: Some(ticket),
-        }
+        Self { breaker, ticket }
     }
 
     /// Whether the state it was taken in still stands.
     pub(crate) fn is_current(&self) -> bool {
         let epoch = self.breaker.shared().gate.epoch();
-        self.ticket.is_some_and(|ticket| ticket.epoch == epoch)
+        self.ticket.epoch == epoch
     }
 
     /// Begins the probe. `None` where the slot was lost meanwhile: the state was left, or the

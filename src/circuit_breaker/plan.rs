@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use super::call_end::CallEnd;
 use super::policy::{Cancel, CircuitPolicy, WindowKind};
 use super::window::Tally;
@@ -53,10 +51,24 @@ impl Plan {
         self.0 & bit != 0
     }
 
+    const WORK: u64 = Self::TIMED | Self::RING | Self::COUNTED | Self::HEARD | Self::OVERDUE;
+
     /// Whether a success has nothing to write: no window, no time, no one who listens or counts.
     #[inline]
     pub(super) fn is_bare(self) -> bool {
-        self.0 & (Self::TIMED | Self::RING | Self::COUNTED | Self::HEARD | Self::OVERDUE) == 0
+        self.0 & Self::WORK == 0
+    }
+
+    /// Whether a success writes to its stripe and nothing else.
+    #[inline]
+    pub(super) fn is_striped(self) -> bool {
+        self.0 & Self::WORK == Self::TIMED
+    }
+
+    /// Whether something is noted of a call as it begins.
+    #[inline]
+    pub(super) fn notes_start(self) -> bool {
+        self.0 & (Self::TIMED | Self::COUNTED) != 0
     }
 
     #[inline]
@@ -118,10 +130,10 @@ impl Plans {
         Plan(self.plan.load(Ordering::Acquire))
     }
 
-    /// Whether a call is slow that took `elapsed`. Without a threshold none is.
+    /// Whether a call is slow that took `elapsed` nanoseconds. Without a threshold none is.
     #[inline]
-    pub(super) fn is_slow(&self, elapsed: Duration) -> bool {
+    pub(super) fn is_slow(&self, elapsed: u64) -> bool {
         let threshold = self.slow.load(Ordering::Relaxed);
-        threshold != u64::MAX && Nanos::saturating(elapsed).as_u64() >= threshold
+        elapsed >= threshold && threshold != u64::MAX
     }
 }

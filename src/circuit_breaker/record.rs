@@ -6,7 +6,7 @@ use super::permit::Recorded;
 use super::plan::Plan;
 use super::shared::Shared;
 use super::state::{ProbeEnd, TransitionReason, Verdict};
-use super::ticket::{Kind, Ticket};
+use super::ticket::{Kind, Notes, Ticket};
 use super::turn::Turn;
 use super::window::{Landed, Mark, Tally};
 use crate::clock::Nanos;
@@ -22,37 +22,61 @@ struct Done {
     slow: bool,
     /// `None`: adds nothing.
     tally: Option<Tally>,
+    notes: Notes,
 }
 
 impl Shared {
-    /// Records how an admitted call ended. `floor` is the least open time that its upstream asked
-    /// for, should it open the circuit.
+    /// Records how an admitted call ended.
     #[inline]
-    pub(super) fn finish(&self, ticket: Ticket, end: CallEnd, floor: Duration) -> Recorded {
-        let plan = self.plans.get();
-        let healthy = end == CallEnd::Success && ticket.kind == Kind::Counted;
-        if healthy && plan.is_bare() && self.run.load(Ordering::Relaxed) == 0 {
+    pub(super) fn finish(&self, ticket: Ticket, end: CallEnd, notes: Notes) -> Recorded {
+        // With no row of failing outcomes to end, a success is on the healthy path.
+        let row = || self.run.load(Ordering::Relaxed) != 0;
+        if end != CallEnd::Success || !ticket.is_counted() || row() {
+            return self.finish_now(ticket, end, notes);
+        }
+        if self.plans.get().is_bare() {
             return Recorded::counted_if(self.gate.epoch() == ticket.epoch);
         }
-        let at = self.clock.now();
-        let elapsed = ticket.start.map(|start| at.since(start));
-        let slow = elapsed.is_some_and(|elapsed| self.plans.is_slow(elapsed));
+        self.succeed_timed(ticket)
+    }
+
+    #[inline(never)]
+    fn succeed_timed(&self, ticket: Ticket) -> Recorded {
+        let now = self.clock.now();
+        let elapsed = ticket.elapsed_nanos(now);
+        if self.plans.get().is_striped() && !self.plans.is_slow(elapsed) {
+            let landed = self.windows.mark_good(ticket.epoch, now, elapsed);
+            return Recorded::counted_if(landed == Landed::Yes);
+        }
+        self.finish_any(ticket, CallEnd::Success, now, Notes::default())
+    }
+
+    #[inline(never)]
+    fn finish_now(&self, ticket: Ticket, end: CallEnd, notes: Notes) -> Recorded {
+        self.finish_any(ticket, end, self.clock.now(), notes)
+    }
+
+    #[inline(never)]
+    fn finish_any(&self, ticket: Ticket, end: CallEnd, at: Nanos, notes: Notes) -> Recorded {
+        let plan = self.plans.get();
+        let slow = self.plans.is_slow(ticket.elapsed_nanos(at));
         let done = Done {
             ticket,
             end,
             at,
-            elapsed,
+            elapsed: ticket.elapsed(at),
             slow,
             tally: plan.tally(end, slow),
+            notes,
         };
-        match (ticket.kind, done.tally) {
+        match (ticket.kind(), done.tally) {
             (Kind::Counted, Some(tally)) if !tally.is_failing() => self.succeed(plan, done, tally),
             (Kind::Counted, None) => {
                 let counted = self.gate.epoch() == ticket.epoch;
                 self.only_tell(done, Recorded::counted_if(counted))
             }
             (Kind::Uncounted, _) => self.only_tell(done, Recorded::Uncounted),
-            _ => self.finish_under_lock(done, floor),
+            _ => self.finish_under_lock(done),
         }
     }
 
@@ -64,7 +88,6 @@ impl Shared {
         recorded
     }
 
-    #[inline]
     fn succeed(&self, plan: Plan, done: Done, tally: Tally) -> Recorded {
         let epoch = done.ticket.epoch;
         let landed = if plan.ring() {
@@ -97,12 +120,12 @@ impl Shared {
     }
 
     #[cold]
-    fn finish_under_lock(&self, done: Done, floor: Duration) -> Recorded {
+    fn finish_under_lock(&self, done: Done) -> Recorded {
         let mut turn = self.settled(done.at);
-        let recorded = match done.ticket.kind {
-            Kind::Probe(serial) => turn.end_probe(done, serial, floor),
-            Kind::Watched(number) => turn.end_watched(done, number, floor),
-            _ => turn.end_counted(done, floor),
+        let recorded = match done.ticket.kind() {
+            Kind::Probe(serial) => turn.end_probe(done, serial),
+            Kind::Watched(number) => turn.end_watched(done, number),
+            _ => turn.end_counted(done),
         };
         turn.end();
         recorded
@@ -110,7 +133,7 @@ impl Shared {
 
     /// A reserved slot comes back: no call was made, so there is nothing to tell.
     pub(super) fn end_reserved(&self, ticket: Ticket) {
-        let Kind::Probe(serial) = ticket.kind else {
+        let Kind::Probe(serial) = ticket.kind() else {
             return;
         };
         let mut turn = self.settled(self.clock.now());
@@ -138,18 +161,21 @@ impl Shared {
         if self.events.are_heard() {
             let (end, slow) = (done.end, done.slow);
             let elapsed = done.elapsed.unwrap_or_default();
-            let waited = done.ticket.waited;
+            let to_head = done.notes.head.and_then(|head| done.ticket.elapsed(head));
+            let waited = done.notes.waited;
             let kind = match stale {
                 true => CircuitEventKind::Discarded {
                     end,
                     slow,
                     elapsed,
+                    to_head,
                     waited,
                 },
                 false => CircuitEventKind::Completed {
                     end,
                     slow,
                     elapsed,
+                    to_head,
                     waited,
                 },
             };
@@ -172,27 +198,27 @@ impl Done {
 }
 
 impl Turn<'_> {
-    fn end_counted(&mut self, done: Done, floor: Duration) -> Recorded {
+    fn end_counted(&mut self, done: Done) -> Recorded {
         let current = self.core.machine.epoch() == done.ticket.epoch;
         let recorded = self.shared.report(done, Recorded::counted_if(current));
         match done.tally.filter(|_| current) {
-            Some(tally) => self.count(tally, done.elapsed, floor),
+            Some(tally) => self.count(tally, done.elapsed, done.notes.floor),
             None => self.shared.note_elapsed(done),
         }
         recorded
     }
 
     /// A call that is looked at while it runs: counted now, unless it was when it was overdue.
-    fn end_watched(&mut self, done: Done, number: u64, floor: Duration) -> Recorded {
+    fn end_watched(&mut self, done: Done, number: u64) -> Recorded {
         if self.core.overdue.end(number) {
-            return self.end_counted(done, floor);
+            return self.end_counted(done);
         }
         let current = self.core.machine.epoch() == done.ticket.epoch;
         self.shared.note_elapsed(done);
         self.shared.report(done, Recorded::counted_if(current))
     }
 
-    fn end_probe(&mut self, done: Done, serial: u64, floor: Duration) -> Recorded {
+    fn end_probe(&mut self, done: Done, serial: u64) -> Recorded {
         let verdict = match done.tally {
             None => Verdict::Nothing,
             Some(tally) if tally.is_failing() => Verdict::Failing,
@@ -200,7 +226,7 @@ impl Turn<'_> {
         };
         let (epoch, now) = (done.ticket.epoch, self.now);
         let (machine, rules) = self.core.split();
-        let end = machine.end_probe(epoch, serial, verdict, now, floor, rules);
+        let end = machine.end_probe(epoch, serial, verdict, now, done.notes.floor, rules);
         let recorded = Recorded::counted_if(end != ProbeEnd::Late);
         self.shared.note_elapsed(done);
         self.shared.report(done, recorded);

@@ -1,27 +1,105 @@
+use std::fmt;
 use std::time::Duration;
 
 use crate::clock::Nanos;
 
-/// What an admitted call carries until it ends.
-#[derive(Clone, Copy, Debug)]
+/// What an admitted call carries until it ends; three words, as it is moved into each future.
+#[derive(Clone, Copy)]
 pub(super) struct Ticket {
-    pub(super) kind: Kind,
     /// The epoch it was admitted in.
     pub(super) epoch: u64,
-    /// When it was admitted, if the clock was read.
-    pub(super) start: Option<Nanos>,
-    /// How long it had waited before.
+    /// The kind in the lowest bits, and the number of a probe or a watched call.
+    mark: u64,
+    /// When it was admitted; the end of time where the clock was not read.
+    start: Nanos,
+}
+
+/// What is known of a call besides its outcome, when it ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Notes {
+    /// The least open time that its upstream asked for, should it open the circuit.
+    pub(super) floor: Duration,
+    /// How long it had waited before it was admitted.
     pub(super) waited: Duration,
+    /// When the head of its answer was in, where it went on past that and someone listens.
+    pub(super) head: Option<Nanos>,
 }
 
 /// How an admitted call counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Counted,
-    /// Counted, and looked at while it runs, by this number.
-    Watched(u64),
     /// Admitted by hand; its result counts nowhere.
     Uncounted,
     /// The probe of this number.
     Probe(u64),
+    /// Counted, and looked at while it runs, by this number.
+    Watched(u64),
+}
+
+const KIND_BITS: u32 = 2;
+/// The mark of a ticket that was used. A flag of its own would cost each future a word.
+const USED: u64 = u64::MAX;
+
+impl Ticket {
+    #[inline]
+    pub(super) fn new(epoch: u64, kind: Kind, start: Option<Nanos>) -> Self {
+        let mark = match kind {
+            Kind::Counted => 0,
+            Kind::Uncounted => 1,
+            Kind::Probe(number) => number << KIND_BITS | 2,
+            Kind::Watched(number) => number << KIND_BITS | 3,
+        };
+        Self {
+            epoch,
+            mark,
+            start: start.unwrap_or(Nanos::MAX),
+        }
+    }
+
+    /// Whether it was not used.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        self.mark != USED
+    }
+
+    /// Uses the ticket up; `None` where it was before.
+    #[inline]
+    pub(super) fn take(&mut self) -> Option<Self> {
+        let ticket = *self;
+        self.mark = USED;
+        ticket.is_open().then_some(ticket)
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        let number = self.mark >> KIND_BITS;
+        match self.mark & 3 {
+            0 => Kind::Counted,
+            1 => Kind::Uncounted,
+            2 => Kind::Probe(number),
+            _ => Kind::Watched(number),
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_counted(&self) -> bool {
+        self.mark == 0
+    }
+
+    /// Nanoseconds from the start to `now`; 0 where the start is not known.
+    #[inline]
+    pub(super) fn elapsed_nanos(&self, now: Nanos) -> u64 {
+        now.as_u64().saturating_sub(self.start.as_u64())
+    }
+
+    /// The time from the start to `now`, where the start is known.
+    pub(super) fn elapsed(&self, now: Nanos) -> Option<Duration> {
+        (self.start < Nanos::MAX).then(|| now.since(self.start))
+    }
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} in epoch {}", self.kind(), self.epoch)
+    }
 }

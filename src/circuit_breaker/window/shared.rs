@@ -42,11 +42,11 @@ struct Ring {
     last: Option<Last>,
 }
 
-/// The elapsed time of a call, and when it ended.
+/// The elapsed time of a call in nanoseconds, and when it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Last {
     ended: Nanos,
-    elapsed: Duration,
+    elapsed: u64,
 }
 
 /// One call to be counted: when it ended and how long it took, where that is known.
@@ -61,7 +61,9 @@ pub(crate) struct Mark {
 impl Mark {
     fn last(&self) -> Option<Last> {
         let ended = self.ended;
-        self.elapsed.map(|elapsed| Last { ended, elapsed })
+        let elapsed = self.elapsed?;
+        let elapsed = Nanos::saturating(elapsed).as_u64();
+        Some(Last { ended, elapsed })
     }
 }
 
@@ -136,32 +138,56 @@ impl Windows {
         ring.window.clear();
     }
 
-    /// Counts `mark` in this thread's stripe.
+    /// Counts a call that neither failed nor was slow in this thread's stripe.
     #[inline]
+    pub(crate) fn mark_good(&self, epoch: u64, ended: Nanos, elapsed: u64) -> Landed {
+        let last = Last { ended, elapsed };
+        self.in_stripe(stripes::of_thread(), |stripe| {
+            stripe.last = Some(last);
+            self.count(stripe, epoch, ended, Tally::default())
+        })
+    }
+
+    /// Counts `mark` in this thread's stripe.
     pub(crate) fn mark_stripe(&self, mark: Mark) -> Landed {
         self.mark_stripe_of(stripes::of_thread(), mark)
     }
 
+    fn mark_stripe_of(&self, thread: usize, mark: Mark) -> Landed {
+        self.in_stripe(thread, |stripe| {
+            stripe.last = mark.last().or(stripe.last);
+            self.count(stripe, mark.epoch, mark.ended, mark.tally)
+        })
+    }
+
     #[inline]
-    pub(crate) fn mark_stripe_of(&self, thread: usize, mark: Mark) -> Landed {
-        let Some(stripes) = self.stripes.get() else {
-            return Landed::Late;
-        };
-        // Their number is a power of two.
-        let mut stripe = stripes[thread & (stripes.len() - 1)].lock();
-        stripe.last = mark.last().or(stripe.last);
-        if stripe.epoch != mark.epoch {
+    fn in_stripe(&self, thread: usize, count: impl FnOnce(&mut Stripe) -> Landed) -> Landed {
+        let stripes = self.stripes.get().map_or(&[][..], |stripes| &stripes[..]);
+        // Their number is a power of two, or none.
+        match stripes.get(thread & stripes.len().wrapping_sub(1)) {
+            Some(stripe) => count(&mut stripe.lock()),
+            None => Landed::Late,
+        }
+    }
+
+    #[inline]
+    fn count(&self, stripe: &mut Stripe, epoch: u64, ended: Nanos, tally: Tally) -> Landed {
+        if stripe.epoch != epoch {
             return Landed::Late;
         }
         if let Some(window) = &mut stripe.window {
-            if window.is_past(mark.ended) {
-                window.roll(window.tick_at(mark.ended));
-                self.newest
-                    .fetch_max(mark.ended.as_u64(), Ordering::Relaxed);
+            if window.is_past(ended) {
+                self.roll(window, ended);
             }
-            window.add(mark.tally);
+            window.add(tally);
         }
         Landed::Yes
+    }
+
+    #[cold]
+    fn roll(&self, window: &mut TimeWindow, now: Nanos) {
+        window.roll(window.tick_at(now));
+        self.newest.fetch_max(now.as_u64(), Ordering::Relaxed);
     }
 
     /// Counts `mark` in the ring.
@@ -208,7 +234,7 @@ impl Windows {
                 last = other;
             }
         }
-        last.map(|last| last.elapsed)
+        last.map(|last| Duration::from_nanos(last.elapsed))
     }
 }
 
