@@ -33,7 +33,7 @@ impl Refunds {
 
     /// What was given back since the charge `mark` and may be of charges before it.
     pub(crate) fn before(&self, mark: &Mark) -> u64 {
-        let later = self.recent.iter().filter(|(of, _)| *of > mark.charge);
+        let later = self.recent.iter().filter(|(of, _)| *of >= mark.charge);
         let later: u64 = later.map(|(_, given)| given).sum();
         self.total.wrapping_sub(mark.returned).saturating_sub(later)
     }

@@ -240,18 +240,16 @@ impl Rule for Gcra {
     fn decide(&self, state: &mut u64, now: Nanos, cost: u32) -> Result<Balance, Shortfall> {
         let units = self.units(now);
         let cost = u64::from(cost) * self.call;
-        match self.admit(*state, units, cost) {
-            Some(next) => {
-                if cost != 0 {
-                    *state = next;
-                }
-                Ok(self.balance_of(next - units, now))
-            }
-            None => {
-                let load = self.load(*state, units);
-                let lacking = load + cost - self.full;
-                Err(self.shortfall(load, lacking, now))
-            }
+        if cost != 0
+            && let Some(next) = self.admit(*state, units, cost)
+        {
+            *state = next;
+            return Ok(self.balance_of(next - units, now));
+        }
+        let load = self.load(*state, units);
+        match (load + cost).checked_sub(self.full) {
+            Some(lacking) if lacking > 0 => Err(self.shortfall(load, lacking, now)),
+            _ => Ok(self.balance_of(load, now)),
         }
     }
 
@@ -264,6 +262,9 @@ impl Rule for Gcra {
     }
 
     fn ready(&self, state: &u64, from: Nanos, cost: u32) -> Nanos {
+        if cost == 0 && !is_marked(*state) {
+            return from;
+        }
         let cost = u64::from(cost) * self.call;
         let needed = (state & !DEBT).saturating_sub(self.full - cost);
         if needed <= self.units(from) {
@@ -305,6 +306,9 @@ impl Rule for Gcra {
     }
 
     fn carry(&self, before: &Self, old: &u64, now: Nanos) -> u64 {
+        if (before.quota, before.scale) == (self.quota, self.scale) {
+            return *old;
+        }
         let (now, load) = before.time_to_full(*old, now);
         self.units(now) + self.load_of(load, now)
     }

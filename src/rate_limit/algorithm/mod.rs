@@ -20,3 +20,6 @@ pub use kind::Algorithm;
 pub(crate) use rule::{AnyRule, AnyState, Rule};
 pub(crate) use sliding_log::{Log, SlidingLog};
 pub(crate) use sliding_window::SlidingWindow;
+
+#[cfg(all(test, not(sluice_loom)))]
+mod tests;

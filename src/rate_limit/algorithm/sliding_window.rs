@@ -79,6 +79,14 @@ impl SlidingWindow {
         before as u64 + window.spent
     }
 
+    fn has_room(&self, window: Window, cost: u64) -> bool {
+        let limit = self.edges.limit;
+        // Without a debt nothing always fits, also where the clock went back and the window
+        // before weighs more again.
+        let free = cost == 0 && window.before.max(window.spent) <= limit;
+        free || self.weight(window) + cost <= limit
+    }
+
     /// The first instant at which a count of `before`, spent in the window that ends a period
     /// before `end`, weighs no more than `budget`.
     fn decayed(&self, before: u64, budget: u64, end: u64) -> u64 {
@@ -119,7 +127,7 @@ impl Rule for SlidingWindow {
     fn fits(&self, state: &[u64; 2], now: Nanos, cost: u32) -> Result<(), Shortfall> {
         let window = self.at(state, now);
         let cost = u64::from(cost);
-        if self.weight(window) + cost <= self.edges.limit {
+        if self.has_room(window, cost) {
             return Ok(());
         }
         let lacking = self.earliest(window, cost) - window.now;
@@ -149,7 +157,7 @@ impl Rule for SlidingWindow {
 
     fn ready(&self, state: &[u64; 2], from: Nanos, cost: u32) -> Nanos {
         let window = self.at(state, from);
-        if self.weight(window) + u64::from(cost) <= self.edges.limit {
+        if self.has_room(window, u64::from(cost)) {
             from
         } else {
             Nanos::new(self.earliest(window, u64::from(cost)))
