@@ -133,10 +133,10 @@ impl Decision {
     }
 
     fn of(outcome: Result<Balance, Refused>, ledger: &Ledger, now: Nanos) -> Self {
-        let standings = ledger.standings(now);
-        if standings.len() == 1 {
+        if ledger.is_single() {
             return Self::alone(outcome);
         }
+        let standings = ledger.standings(now);
         Self { outcome, standings }
     }
 }

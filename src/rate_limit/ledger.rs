@@ -124,6 +124,10 @@ impl Ledger {
             .expect("a limiter has a quota")
     }
 
+    pub(crate) fn is_single(&self) -> bool {
+        self.lanes.len() == 1
+    }
+
     /// How every quota stands, in order.
     pub(crate) fn standings(&self, now: Nanos) -> Vec<Standing> {
         self.balances(now).map(Standing).collect()
