@@ -24,7 +24,7 @@ use tower_sluice::http::{ClassifyEnd, StatusClassifier};
 
 /// What a body does when it is polled.
 #[derive(Clone, Debug)]
-pub enum Step {
+enum Step {
     Data(&'static str),
     Trailers(&'static [(&'static str, &'static str)]),
     Error,
@@ -35,7 +35,7 @@ pub enum Step {
 
 /// A body that does `steps`, then ends.
 #[derive(Clone, Debug, Default)]
-pub struct Script {
+struct Script {
     steps: VecDeque<Step>,
     /// Says that it is at its end when no step is left.
     says_end: bool,
@@ -65,7 +65,7 @@ impl Script {
 }
 
 #[derive(Debug, PartialEq)]
-pub struct Broken;
+struct Broken;
 
 impl std::fmt::Display for Broken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

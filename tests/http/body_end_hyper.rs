@@ -115,8 +115,7 @@ async fn end_of(
         }
     }
     drop(body);
-    let ends = ends.lock().clone();
-    ends
+    ends.lock().clone()
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ fn tens() -> Trust {
 fn h15_addresses_of_one_ipv6_prefix_are_one_client() {
     let (limiter, passes) = limited(5, ClientIp::peer());
     let passed = (0..1_000_u128)
-        .map(|n| IpAddr::V6((0x2001_0db8 << 96 | n * 0x1_0001_0001).into()))
+        .map(|n| IpAddr::V6(((0x2001_0db8 << 96) | (n * 0x1_0001_0001)).into()))
         .filter(|&peer| passes(from(peer, &[])))
         .count();
     assert_eq!(passed, 5, "changing the address changes nothing");

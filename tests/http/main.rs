@@ -1,5 +1,8 @@
 //! Refusals, keys, headers and verdicts in HTTP and gRPC, over real servers and clients.
 
+#![cfg(feature = "http")]
+#![allow(unreachable_pub)] // a test binary is nobody's dependency
+
 mod body_end;
 mod body_end_hyper;
 mod client_keys;
