@@ -1,5 +1,9 @@
 use std::convert::Infallible;
+use std::fmt;
+use std::marker::PhantomData;
 use std::time::Duration;
+
+use super::error_chain::{ErrorChain, is_refusal};
 
 /// How one admitted call ended, in the breaker's eyes.
 ///
@@ -86,6 +90,11 @@ where
 
 /// Counts errors as failures and every response as a success: the default.
 ///
+/// *Every* error, whatever its type: it asks nothing of it, so it does not see that one is a
+/// refusal by a layer of this crate deeper in the stack, which says nothing of the dependency.
+/// Put limiters outside of breakers, or use [`RefusalsIgnored`], as
+/// [`ignore_refusals`](super::CircuitBreakerLayer::ignore_refusals) does.
+///
 /// Where a call ends with the body, a body that breaks off is a failure too.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ErrorsAsFailures;
@@ -99,6 +108,55 @@ impl<Response, Error> Classify<Response, Error> for ErrorsAsFailures {
             Ok(_) => Head::Carry(()),
             Err(_) => Head::Done(Outcome::Failure),
         }
+    }
+}
+
+/// Counts errors as failures, but for refusals by a layer of this crate anywhere in their
+/// [`source`](std::error::Error::source) chain, which it ignores; and every response as a success.
+///
+/// It takes every [`std::error::Error`], and `tower::BoxError`; which of the two `Via` says, and
+/// the compiler infers it.
+pub struct RefusalsIgnored<Via>(PhantomData<fn() -> Via>);
+
+impl<Via> RefusalsIgnored<Via> {
+    /// Makes the classifier; it has no settings.
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<Response, Error, Via> Classify<Response, Error> for RefusalsIgnored<Via>
+where
+    Error: ErrorChain<Via>,
+{
+    type State = ();
+
+    fn head(&self, result: Result<&Response, &Error>) -> Head<()> {
+        match result {
+            Ok(_) => Head::Carry(()),
+            Err(error) if is_refusal(error.head()) => Head::Done(Outcome::Ignored),
+            Err(_) => Head::Done(Outcome::Failure),
+        }
+    }
+}
+
+impl<Via> Clone for RefusalsIgnored<Via> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Via> Copy for RefusalsIgnored<Via> {}
+
+impl<Via> Default for RefusalsIgnored<Via> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<Via> fmt::Debug for RefusalsIgnored<Via> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RefusalsIgnored")
     }
 }
 

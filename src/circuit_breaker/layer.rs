@@ -6,7 +6,7 @@ use tower_layer::Layer;
 use super::keyed::{KeyFn, KeyRefFn, KeyWithFn};
 use super::{
     AtHead, CircuitBreaker, CircuitBreakerService, CircuitBreakers, CircuitPolicy,
-    ErrorsAsFailures, Keyed, Single,
+    ErrorsAsFailures, Keyed, RefusalsIgnored, Single,
 };
 use crate::Name;
 use crate::reject::{AsError, FlattenError, RespondWith};
@@ -93,6 +93,13 @@ impl<A, C, M, E> CircuitBreakerLayer<A, C, M, E> {
             reject: self.reject,
             end: PhantomData,
         }
+    }
+
+    /// Judges errors as failures, but ignores refusals by layers of this crate deeper in the
+    /// stack, which say nothing of the dependency; for errors that are [`std::error::Error`], and
+    /// for `tower::BoxError`.
+    pub fn ignore_refusals<Via>(self) -> CircuitBreakerLayer<A, RefusalsIgnored<Via>, M, E> {
+        self.classify(RefusalsIgnored::new())
     }
 
     /// Refuses with the inner service's own error type, `E: From<CircuitOpen>`: `BoxError`, an

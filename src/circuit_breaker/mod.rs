@@ -13,6 +13,7 @@ mod counters;
 mod drive;
 mod end;
 pub mod error;
+pub mod error_chain;
 mod event;
 pub mod future;
 mod gate;
@@ -43,7 +44,7 @@ pub use breaker::CircuitBreaker;
 pub use builder::CircuitBreakerBuilder;
 pub use call::Call;
 pub use call_end::CallEnd;
-pub use classify::{Classify, ErrorsAsFailures, Head, Outcome};
+pub use classify::{Classify, ErrorsAsFailures, Head, Outcome, RefusalsIgnored};
 pub use drive::Drive;
 #[doc(hidden)]
 pub use end::Answered;

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use ::http::HeaderMap;
 
-use crate::circuit_breaker::{ErrorsAsFailures, Outcome};
+use crate::circuit_breaker::{ErrorsAsFailures, Outcome, RefusalsIgnored};
 
 /// Judges a call where its response's body ends: the second step of a
 /// [`Classify`](crate::circuit_breaker::Classify) whose first step
@@ -43,6 +43,12 @@ impl<C, BodyError> ClassifyEnd<Infallible, BodyError> for C {
 }
 
 impl<BodyError> ClassifyEnd<(), BodyError> for ErrorsAsFailures {
+    fn end(&self, (): (), _trailers: Option<&HeaderMap>, error: Option<&BodyError>) -> Outcome {
+        unbroken(error)
+    }
+}
+
+impl<Via, BodyError> ClassifyEnd<(), BodyError> for RefusalsIgnored<Via> {
     fn end(&self, (): (), _trailers: Option<&HeaderMap>, error: Option<&BodyError>) -> Outcome {
         unbroken(error)
     }

@@ -3,7 +3,7 @@
 mod auto;
 mod classify_end;
 pub mod client_ip;
-pub mod error_chain;
+pub use crate::circuit_breaker::error_chain;
 mod finders;
 #[cfg(feature = "axum")]
 mod matched_path;

@@ -53,16 +53,30 @@ pub(crate) fn is_refusal(head: &(dyn Error + 'static)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::tests::{limited, open};
+    use crate::Quota;
+    use crate::circuit_breaker::{CircuitBreaker, CircuitPolicy};
+    use crate::rate_limit::RateLimiter;
+
+    fn limited() -> RateLimited {
+        let limiter = RateLimiter::new(Quota::per_hour(1));
+        limiter.check().expect("the first is admitted");
+        limiter.check().expect_err("the second is not")
+    }
+
+    fn open() -> CircuitOpen {
+        let breaker = CircuitBreaker::new("test", CircuitPolicy::default());
+        breaker.force_open();
+        breaker.try_acquire().expect_err("forced open")
+    }
 
     #[test]
     fn a_refusal_is_found_however_deep_it_lies() {
         type OurError = crate::Error<RateLimited, std::io::Error>;
         let nested: crate::Error<CircuitOpen, OurError> =
-            crate::Error::Inner(crate::Error::Refused(limited(None)));
+            crate::Error::Inner(crate::Error::Refused(limited()));
         assert!(is_refusal(ErrorChain::<Typed>::head(&nested)));
 
-        let boxed: Box<dyn Error + Send + Sync> = open(None).into();
+        let boxed: Box<dyn Error + Send + Sync> = open().into();
         assert!(is_refusal(ErrorChain::<Boxed>::head(&boxed)));
 
         let other: OurError = crate::Error::Inner(std::io::Error::other("down"));
