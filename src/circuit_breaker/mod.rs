@@ -20,6 +20,8 @@ mod gate;
 mod guard;
 mod keyed;
 mod layer;
+#[cfg(all(test, sluice_loom))]
+mod loom_tests;
 mod overdue;
 mod pending;
 mod permit;

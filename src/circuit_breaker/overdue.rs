@@ -70,3 +70,32 @@ impl Overdue {
         self.first += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_is_taken_once_by_its_end_or_by_its_deadline() {
+        let mut overdue = Overdue::default();
+        let calls = [3, 5, 9].map(|deadline| overdue.begin(Nanos::new(deadline)));
+        assert!(!overdue.take(Nanos::new(2)), "none is overdue yet");
+        assert!(overdue.end(calls[1]), "it ended in time");
+        assert!(overdue.take(Nanos::new(5)), "the first");
+        assert!(!overdue.end(calls[0]), "it was counted");
+        assert!(!overdue.take(Nanos::new(8)), "the second had ended");
+        assert_eq!(overdue.deadline(), Some(Nanos::new(9)));
+        assert!(overdue.end(calls[2]));
+        assert!(overdue.running.is_empty(), "nothing is left behind");
+    }
+
+    #[test]
+    fn calls_of_an_epoch_that_is_over_are_not_mistaken_for_later_ones() {
+        let mut overdue = Overdue::default();
+        let old = overdue.begin(Nanos::new(1));
+        overdue.clear();
+        let new = overdue.begin(Nanos::new(2));
+        assert!(!overdue.end(old));
+        assert!(overdue.end(new));
+    }
+}

@@ -3,6 +3,8 @@
 mod builder;
 mod open_time;
 mod rate;
+#[cfg(all(test, not(sluice_loom)))]
+mod tests;
 mod value;
 
 pub use builder::CircuitPolicyBuilder;

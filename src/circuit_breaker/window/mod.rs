@@ -5,6 +5,8 @@ mod count;
 mod shared;
 pub(crate) mod stripes;
 mod tally;
+#[cfg(all(test, not(sluice_loom)))]
+mod tests;
 mod time;
 
 pub(crate) use count::CountWindow;

@@ -153,7 +153,8 @@ impl Windows {
         self.mark_stripe_of(stripes::of_thread(), mark)
     }
 
-    fn mark_stripe_of(&self, thread: usize, mark: Mark) -> Landed {
+    /// Counts `mark` in the stripe of a thread of that number.
+    pub(crate) fn mark_stripe_of(&self, thread: usize, mark: Mark) -> Landed {
         self.in_stripe(thread, |stripe| {
             stripe.last = mark.last().or(stripe.last);
             self.count(stripe, mark.epoch, mark.ended, mark.tally)

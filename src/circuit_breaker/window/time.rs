@@ -111,3 +111,20 @@ impl TimeWindow {
         self.total = Counts::default();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_full_of_calls_takes_no_more_and_so_keeps_its_shares() {
+        let mut window = TimeWindow::new(Nanos::new(10));
+        window.buckets[0].calls = u32::MAX;
+        window.add(Tally {
+            failed: true,
+            slow: true,
+        });
+        assert_eq!(window.total_at(0), Counts::default());
+        assert_eq!(window.buckets[0].failures, 0);
+    }
+}
