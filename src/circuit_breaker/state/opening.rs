@@ -37,10 +37,6 @@ impl Asked {
 }
 
 impl Open {
-    pub(crate) fn since(&self) -> Nanos {
-        self.since
-    }
-
     pub(crate) fn until(&self) -> Nanos {
         self.until
     }
