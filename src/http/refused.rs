@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn every_refusal_is_marked_whatever_it_tells() {
-        for seconds in [None, Some(1), Some(999), Some(1_000), Some(u64::MAX)] {
+        for seconds in [None, Some(1), Some(3_600), Some(3_601), Some(u64::MAX)] {
             let mut response = Response::new(());
             Refused::mark_with(&mut response, seconds);
             assert!(Refused::marks(&response), "{seconds:?}");

@@ -35,16 +35,17 @@ pub(crate) fn digits(number: u64) -> HeaderValue {
     }
 }
 
-/// Waits of a quarter of an hour and less are what limits and open circuits mostly ask for; their
-/// digits take 3 kB.
-const READY_MADE: usize = 1_000;
+/// Waits of an hour and less are what limits and open circuits mostly ask for; their digits take
+/// 14 kB.
+const READY_MADE: usize = 3_601;
 
-static DIGITS: [[u8; 3]; READY_MADE] = {
-    let mut table = [[b'0'; 3]; READY_MADE];
+static DIGITS: [[u8; 4]; READY_MADE] = {
+    let mut table = [[b'0'; 4]; READY_MADE];
     let mut number = 0;
     while number < READY_MADE {
         table[number] = [
-            b'0' + (number / 100) as u8,
+            b'0' + (number / 1_000) as u8,
+            b'0' + (number / 100 % 10) as u8,
             b'0' + (number / 10 % 10) as u8,
             b'0' + (number % 10) as u8,
         ];
@@ -56,8 +57,9 @@ static DIGITS: [[u8; 3]; READY_MADE] = {
 fn ready_made(number: u64) -> Option<&'static str> {
     let digits = DIGITS.get(usize::try_from(number).ok()?)?;
     let zeros = match number {
-        0..10 => 2,
-        10..100 => 1,
+        0..10 => 3,
+        10..100 => 2,
+        100..1_000 => 1,
         _ => 0,
     };
     std::str::from_utf8(&digits[zeros..]).ok()
@@ -110,7 +112,7 @@ mod tests {
 
     #[test]
     fn digits_are_those_of_the_number() {
-        for number in (0..2_000).chain([u64::MAX]) {
+        for number in (0..5_000).chain([u64::MAX]) {
             assert_eq!(digits(number), number.to_string());
         }
     }
