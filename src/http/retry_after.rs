@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ::http::HeaderValue;
+use bytes::Bytes;
 
 /// `wait` in whole seconds, rounded up, at least 1: a client that waits this long has waited long
 /// enough, and one that is told 0 would ask again at once.
@@ -29,10 +30,9 @@ pub(crate) fn spread(wait: Duration, span: Duration) -> u64 {
 
 /// `number` as a header value; below [`READY_MADE`] without an allocation.
 pub(crate) fn digits(number: u64) -> HeaderValue {
-    match ready_made(number) {
-        Some(text) => HeaderValue::from_static(text),
-        None => HeaderValue::from(number),
-    }
+    ready_made(number)
+        .and_then(|digits| HeaderValue::from_maybe_shared(Bytes::from_static(digits)).ok())
+        .unwrap_or_else(|| HeaderValue::from(number))
 }
 
 /// Waits of an hour and less are what limits and open circuits mostly ask for; their digits take
@@ -54,7 +54,7 @@ static DIGITS: [[u8; 4]; READY_MADE] = {
     table
 };
 
-fn ready_made(number: u64) -> Option<&'static str> {
+fn ready_made(number: u64) -> Option<&'static [u8]> {
     let digits = DIGITS.get(usize::try_from(number).ok()?)?;
     let zeros = match number {
         0..10 => 3,
@@ -62,7 +62,7 @@ fn ready_made(number: u64) -> Option<&'static str> {
         100..1_000 => 1,
         _ => 0,
     };
-    std::str::from_utf8(&digits[zeros..]).ok()
+    Some(&digits[zeros..])
 }
 
 /// Whether these very digits are ours, not only equal to them.
