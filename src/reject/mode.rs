@@ -55,6 +55,8 @@ impl<Request, R, Response, E> Reject<Request, R, Response, E> for AsError {
     }
 }
 
+// Not recommended, so that what is missing is told in the words of `Reject`.
+#[diagnostic::do_not_recommend]
 impl<Request, R, Response, E: From<R>> Reject<Request, R, Response, E> for FlattenError {
     type Error = E;
 

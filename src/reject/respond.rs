@@ -23,6 +23,8 @@ pub trait Respond<Request, R, Response> {
     fn respond(&self, request: &Request, refusal: &R) -> Response;
 }
 
+// Not recommended, so that what is missing is told in the words above.
+#[diagnostic::do_not_recommend]
 impl<F, Request, R, Response> Respond<Request, R, Response> for F
 where
     F: Fn(&R) -> Response,
