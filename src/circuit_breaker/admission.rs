@@ -22,6 +22,25 @@ impl Shared {
         }
     }
 
+    /// The ticket of a call that passes and is not counted as it begins; `None` for any other,
+    /// which has not been decided on.
+    #[inline]
+    pub(super) fn pass_at_once(&self) -> Option<Ticket> {
+        let epoch = self.gate.passing()?;
+        let plan = self.plans.get();
+        if plan.counted() {
+            return None;
+        }
+        let start = plan.timed().then(|| self.read_clock());
+        Some(Ticket::new(epoch, Kind::Counted, start))
+    }
+
+    /// Out of line: what comes back is one register, and three kinds of clock stay away.
+    #[inline(never)]
+    fn read_clock(&self) -> Nanos {
+        self.clock.now()
+    }
+
     /// Out of line, so that what passes pays for nothing but passing.
     #[inline(never)]
     fn admit_otherwise(&self, inner: Inner) -> Result<Ticket, CircuitOpen> {
@@ -38,6 +57,11 @@ impl Shared {
     /// Changes nothing, and never says so of a call that is due to be a probe.
     #[inline]
     pub(super) fn would_refuse(&self) -> bool {
+        self.gate.passing().is_none() && self.would_refuse_otherwise()
+    }
+
+    #[inline(never)]
+    fn would_refuse_otherwise(&self) -> bool {
         match self.gate.read().1 {
             Way::Pass | Way::PassUncounted => false,
             Way::RefuseForced => true,
@@ -113,6 +137,9 @@ impl Shared {
     /// Takes a probe's slot for an instance that answers ready: `Err` where it must wait, `None`
     /// where no slot is needed.
     pub(super) fn reserve(&self) -> Result<Option<Ticket>, ()> {
+        if self.gate.passing().is_some() {
+            return Ok(None);
+        }
         let mut turn = self.settled(self.clock.now());
         let now = turn.now;
         let shadow = turn.core.machine.commands().shadow();

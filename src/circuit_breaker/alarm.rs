@@ -59,7 +59,13 @@ impl Wake for Ring {
 
 impl Shared {
     /// Whether an instance that wants to answer ready must wait. Looks at one word while closed.
+    #[inline]
     pub(super) fn must_wait(&self) -> bool {
+        self.gate.passing().is_none() && self.must_wait_otherwise()
+    }
+
+    #[inline(never)]
+    fn must_wait_otherwise(&self) -> bool {
         match self.gate.read().1 {
             Way::Pass | Way::PassUncounted => false,
             Way::RefuseForced => true,

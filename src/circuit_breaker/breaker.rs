@@ -175,6 +175,15 @@ impl CircuitBreaker {
     /// Admits a call that arrives at an instance whose inner service was polled ready.
     #[inline]
     pub(crate) fn admit(&self) -> Result<Admitted, CircuitOpen> {
+        // Two exits, so that the ticket of the first is never put together in memory.
+        if let Some(ticket) = self.0.pass_at_once() {
+            return Ok(Admitted::new(self.clone(), ticket));
+        }
+        self.admit_noted()
+    }
+
+    #[inline(never)]
+    fn admit_noted(&self) -> Result<Admitted, CircuitOpen> {
         let ticket = self.0.admit(Inner::Ready)?;
         Ok(Admitted::new(self.clone(), ticket))
     }

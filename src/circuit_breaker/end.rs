@@ -17,7 +17,7 @@ pub trait EndsAt<Response, C, State>: sealed::Sealed {
 
     /// Takes over a call whose response head is in.
     #[doc(hidden)]
-    fn answered(call: Answered<C, State>, response: Response) -> Self::Response;
+    fn answered(call: Answered<'_, C, State>, response: Response) -> Self::Response;
 
     /// Passes on a response that stands for no admitted call.
     #[doc(hidden)]
@@ -32,7 +32,7 @@ impl<Response, C, State> EndsAt<Response, C, State> for AtHead {
     type Response = Response;
 
     #[inline]
-    fn answered(call: Answered<C, State>, response: Response) -> Response {
+    fn answered(call: Answered<'_, C, State>, response: Response) -> Response {
         call.end();
         response
     }
@@ -43,18 +43,19 @@ impl<Response, C, State> EndsAt<Response, C, State> for AtHead {
     }
 }
 
-/// An admitted call whose response head is in and has been judged. Dropping it cancels the call.
+/// An admitted call whose response head is in and has been judged, still where the response
+/// future keeps it: a call that ends here need not be moved.
 #[doc(hidden)]
-pub struct Answered<C, State> {
-    pub(crate) permit: Admitted,
+pub struct Answered<'a, C, State> {
+    pub(crate) permit: &'a mut Option<Admitted>,
     #[cfg_attr(not(feature = "http"), allow(dead_code))] // read where calls end with the body
-    pub(crate) classifier: C,
+    pub(crate) classifier: &'a C,
     pub(crate) head: Head<State>,
     /// The time to stay open that a response judged a failure asked for.
     pub(crate) retry_floor: Option<Duration>,
 }
 
-impl<C, State> Answered<C, State> {
+impl<C, State> Answered<'_, C, State> {
     /// Records the call as it was judged at the head.
     #[inline]
     pub(crate) fn end(self) {
@@ -62,11 +63,13 @@ impl<C, State> Answered<C, State> {
             Head::Done(outcome) => outcome,
             Head::Carry(_) => Outcome::Success,
         };
-        self.permit.record(outcome, self.retry_floor);
+        if let Some(permit) = self.permit {
+            permit.end(outcome, self.retry_floor);
+        }
     }
 }
 
-impl<C, State: fmt::Debug> fmt::Debug for Answered<C, State> {
+impl<C, State: fmt::Debug> fmt::Debug for Answered<'_, C, State> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answered")
             .field("permit", &self.permit)

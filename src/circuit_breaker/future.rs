@@ -9,8 +9,8 @@ use std::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 
 use super::end::Answered;
-use super::guard::{InFlight, OnPanic, POLLED_AGAIN};
-use super::{CircuitOpen, Classify, EndsAt, Head, Outcome};
+use super::guard::OnPanic;
+use super::{Admitted, CircuitOpen, Classify, EndsAt, Head, Outcome};
 use crate::reject::Reject;
 
 pin_project! {
@@ -36,16 +36,23 @@ pin_project! {
 pin_project! {
     #[project = StateProj]
     enum State<F, A, C> {
-        Admitted { #[pin] inner: F, call: Option<InFlight<C>> },
+        Admitted { #[pin] inner: F, permit: Option<Admitted>, classifier: C },
         Unguarded { #[pin] inner: F },
         Refused { answer: Option<A> },
     }
 }
 
+/// The message of a future that is polled after it completed.
+const POLLED_AGAIN: &str = "`ResponseFuture` polled after completion";
+
 impl<F, A, Request, C, M, E> ResponseFuture<F, A, Request, C, M, E> {
     #[inline]
-    pub(super) fn admitted(inner: F, call: Option<InFlight<C>>) -> Self {
-        Self::new(State::Admitted { inner, call })
+    pub(super) fn admitted(inner: F, permit: Option<Admitted>, classifier: C) -> Self {
+        Self::new(State::Admitted {
+            inner,
+            permit,
+            classifier,
+        })
     }
 
     pub(super) fn unguarded(inner: F) -> Self {
@@ -80,13 +87,18 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         Poll::Ready(match self.project().state.project() {
-            StateProj::Admitted { inner, call } => {
-                let guard = OnPanic::new(call);
+            StateProj::Admitted {
+                inner,
+                permit,
+                classifier,
+            } => {
+                let guard = OnPanic::new(permit);
                 let Poll::Ready(result) = inner.poll(cx) else {
                     guard.disarm();
                     return Poll::Pending;
                 };
-                settle::<E, _, _, _>(guard, result).map_err(M::inner)
+                guard.disarm();
+                settle::<E, _, _, _>(permit, classifier, result).map_err(M::inner)
             }
             StateProj::Unguarded { inner } => {
                 ready!(inner.poll(cx)).map(E::unguarded).map_err(M::inner)
@@ -99,24 +111,26 @@ where
 /// Judges what the inner service gave, and records it or hands the call on to its end.
 #[inline]
 fn settle<E, C, Response, Error>(
-    guard: OnPanic<'_, C>,
+    permit: &mut Option<Admitted>,
+    classifier: &C,
     result: Result<Response, Error>,
 ) -> Result<E::Response, Error>
 where
     C: Classify<Response, Error>,
     E: EndsAt<Response, C, C::State>,
 {
+    let guard = OnPanic::new(permit);
     let judged = result.as_ref();
-    let head = match guard.classifier().head(judged) {
+    let head = match classifier.head(judged) {
         // There is no body for an error's state to be carried to.
         Head::Carry(_) if judged.is_err() => Head::Done(Outcome::Failure),
         head => head,
     };
     let retry_floor = match head {
-        Head::Done(Outcome::Failure) => guard.classifier().retry_floor(judged),
+        Head::Done(Outcome::Failure) => classifier.retry_floor(judged),
         _ => None,
     };
-    let InFlight { permit, classifier } = guard.finish();
+    guard.disarm();
     let call = Answered {
         permit,
         classifier,
@@ -135,7 +149,7 @@ where
 impl<F, A, Request, C, M, E> fmt::Debug for ResponseFuture<F, A, Request, C, M, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state: &dyn fmt::Debug = match &self.state {
-            State::Admitted { call, .. } => call,
+            State::Admitted { permit, .. } => permit,
             State::Unguarded { .. } => &"unguarded",
             State::Refused { .. } => &"refused",
         };

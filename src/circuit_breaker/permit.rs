@@ -124,7 +124,7 @@ impl OwnedPermit {
     /// policy's [cap](super::CircuitPolicyBuilder::retry_after_cap).
     #[inline]
     pub fn record_with(mut self, outcome: Outcome, retry_after: Option<Duration>) -> Recorded {
-        self.admitted.finish(outcome.into(), retry_after)
+        self.admitted.finish(outcome.into(), retry_after, None)
     }
 }
 
@@ -132,7 +132,7 @@ impl Drop for OwnedPermit {
     #[inline]
     fn drop(&mut self) {
         if self.admitted.ticket.is_open() {
-            self.admitted.finish(end_of_drop(), None);
+            self.admitted.finish(end_of_drop(), None, None);
         }
     }
 }
@@ -160,8 +160,8 @@ fn end_of_drop() -> CallEnd {
 pub struct Admitted {
     breaker: CircuitBreaker,
     ticket: Ticket,
-    waited: Duration,
-    head: Option<Nanos>,
+    /// How long it had waited before; nanoseconds, for a word less in each future.
+    waited: Nanos,
 }
 
 impl Admitted {
@@ -170,41 +170,61 @@ impl Admitted {
         Self {
             breaker,
             ticket,
-            waited: Duration::ZERO,
-            head: None,
+            waited: Nanos::ZERO,
         }
     }
 
     /// Records `outcome`; `retry_after` is what the upstream asked for, if anything.
     #[inline]
-    pub(crate) fn record(mut self, outcome: Outcome, retry_after: Option<Duration>) -> Recorded {
-        self.finish(outcome.into(), retry_after)
+    pub(crate) fn end(&mut self, outcome: Outcome, retry_after: Option<Duration>) {
+        let plain = outcome == Outcome::Success && self.waited == Nanos::ZERO;
+        if plain && self.breaker.shared().succeed_at_once(&mut self.ticket) {
+            return;
+        }
+        self.finish(outcome.into(), retry_after, None);
+    }
+
+    /// Records `outcome` of a call that went on past the head of its answer, which was in at
+    /// `head`.
+    #[cfg_attr(not(feature = "http"), allow(dead_code))] // bodies are http's
+    pub(crate) fn record_past_head(
+        mut self,
+        outcome: Outcome,
+        retry_after: Option<Duration>,
+        head: Option<Nanos>,
+    ) {
+        self.finish(outcome.into(), retry_after, head);
     }
 
     /// Records that the inner call or poll panicked.
-    pub(crate) fn panicked(mut self) -> Recorded {
-        self.finish(CallEnd::Panicked, None)
+    #[cold]
+    pub(crate) fn panicked(mut self) {
+        self.finish(CallEnd::Panicked, None, None);
     }
 
     /// Says how long the call waited before it was admitted.
     pub(crate) fn set_waited(&mut self, waited: Duration) {
-        self.waited = waited;
+        self.waited = Nanos::saturating(waited);
     }
 
-    /// Says that the head of the answer is in, and the call goes on past it.
-    pub(crate) fn head_is_in(&mut self) {
+    /// The time now, if anyone wants to hear when the head of the answer was in.
+    #[cfg_attr(not(feature = "http"), allow(dead_code))] // as above
+    pub(crate) fn time_of_head(&self) -> Option<Nanos> {
         let shared = self.breaker.shared();
-        if shared.events.are_heard() {
-            self.head = Some(shared.clock.now());
-        }
+        shared.events.are_heard().then(|| shared.clock.now())
     }
 
     /// Records the end, unless one was.
-    #[inline]
-    fn finish(&mut self, end: CallEnd, retry_after: Option<Duration>) -> Recorded {
+    #[inline(never)]
+    fn finish(
+        &mut self,
+        end: CallEnd,
+        retry_after: Option<Duration>,
+        head: Option<Nanos>,
+    ) -> Recorded {
         let notes = Notes {
-            waited: self.waited,
-            head: self.head,
+            waited: self.waited.into(),
+            head,
             ..asked(retry_after)
         };
         match self.ticket.take() {
@@ -217,7 +237,9 @@ impl Admitted {
 impl Drop for Admitted {
     #[inline]
     fn drop(&mut self) {
-        self.finish(CallEnd::Cancelled, None);
+        if self.ticket.is_open() {
+            self.finish(CallEnd::Cancelled, None, None);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use tower_service::Service;
 
 use super::future::ResponseFuture;
-use super::guard::{InFlight, OnPanic};
+use super::guard::OnPanic;
 use super::{Admit, AtHead, CircuitOpen, Classify, EndsAt, ErrorsAsFailures, Single};
 use crate::reject::{AsError, Reject};
 
@@ -76,11 +76,11 @@ where
             }
         };
         let classifier = self.classifier.clone();
-        let mut call = Some(InFlight { permit, classifier });
-        let guard = OnPanic::new(&mut call);
+        let mut permit = Some(permit);
+        let guard = OnPanic::new(&mut permit);
         let inner = self.inner.call(request);
         guard.disarm();
-        ResponseFuture::admitted(inner, call)
+        ResponseFuture::admitted(inner, permit, classifier)
     }
 }
 

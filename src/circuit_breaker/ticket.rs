@@ -63,6 +63,11 @@ impl Ticket {
         self.mark != USED
     }
 
+    #[inline]
+    pub(super) fn use_up(&mut self) {
+        self.mark = USED;
+    }
+
     /// Uses the ticket up; `None` where it was before.
     #[inline]
     pub(super) fn take(&mut self) -> Option<Self> {

@@ -34,11 +34,11 @@ impl ends_at_sealed::Sealed for UntilBodyEnd {}
 impl<B, C, State> EndsAt<Response<B>, C, State> for UntilBodyEnd
 where
     B: Body,
-    C: ClassifyEnd<State, B::Error>,
+    C: ClassifyEnd<State, B::Error> + Clone,
 {
     type Response = Response<TrackedBody<B, C, State>>;
 
-    fn answered(call: Answered<C, State>, response: Response<B>) -> Self::Response {
+    fn answered(call: Answered<'_, C, State>, response: Response<B>) -> Self::Response {
         response.map(|inner| TrackedBody::tracked(inner, call))
     }
 
@@ -95,9 +95,9 @@ impl<B, C, State> TrackedBody<B, C, State> {
 impl<B, C, State> TrackedBody<B, C, State>
 where
     B: Body,
-    C: ClassifyEnd<State, B::Error>,
+    C: ClassifyEnd<State, B::Error> + Clone,
 {
-    fn tracked(inner: B, call: Answered<C, State>) -> Self {
+    fn tracked(inner: B, call: Answered<'_, C, State>) -> Self {
         let mut call = Some(TrackedCall::new(call));
         let on_panic = OnPanic::new(&mut call);
         let at_end = inner.is_end_stream();

@@ -1,26 +1,46 @@
 //! An admitted call on its way from the response head to the end of the body.
 
 use std::mem;
+use std::time::Duration;
 
 use ::http::HeaderMap;
 
 use super::ClassifyEnd;
 use crate::circuit_breaker::{Admitted, Answered, Head, Outcome};
+use crate::clock::Nanos;
 
 /// Recorded exactly once: at the end, by a panic, or when dropped.
-pub(super) struct TrackedCall<C, State>(Option<Answered<C, State>>);
+pub(super) struct TrackedCall<C, State>(Option<Judged<C, State>>);
+
+/// A call whose head was judged, taken out of its response future.
+struct Judged<C, State> {
+    permit: Admitted,
+    classifier: C,
+    head: Head<State>,
+    retry_floor: Option<Duration>,
+    /// When the head was in, where anyone wants to hear of it.
+    head_at: Option<Nanos>,
+}
+
+impl<C: Clone, State> TrackedCall<C, State> {
+    pub(super) fn new(call: Answered<'_, C, State>) -> Self {
+        Self(call.permit.take().map(|permit| Judged {
+            head_at: permit.time_of_head(),
+            permit,
+            classifier: call.classifier.clone(),
+            head: call.head,
+            retry_floor: call.retry_floor,
+        }))
+    }
+}
 
 impl<C, State> TrackedCall<C, State> {
-    pub(super) fn new(call: Answered<C, State>) -> Self {
-        Self(Some(call))
-    }
-
     pub(super) fn waits_for_trailers<BodyError>(&self) -> bool
     where
         C: ClassifyEnd<State, BodyError>,
     {
         match &self.0 {
-            Some(Answered {
+            Some(Judged {
                 classifier,
                 head: Head::Carry(state),
                 ..
@@ -47,7 +67,8 @@ impl<C, State> TrackedCall<C, State> {
                 (outcome, floor)
             }
         };
-        call.permit.record(outcome, floor);
+        let head_at = call.head_at;
+        call.permit.record_past_head(outcome, floor, head_at);
     }
 
     fn panicked(mut self) {
@@ -65,7 +86,8 @@ impl<C, State> Drop for TrackedCall<C, State> {
         match call.head {
             // The head has said it; that nobody wants to read the rest changes nothing.
             Head::Done(outcome @ (Outcome::Failure | Outcome::Ignored)) => {
-                call.permit.record(outcome, call.retry_floor);
+                let floor = call.retry_floor;
+                call.permit.record_past_head(outcome, floor, call.head_at);
             }
             // The permit's own drop: cancelled.
             Head::Done(Outcome::Success) | Head::Carry(_) => drop(call.permit),
