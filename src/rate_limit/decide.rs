@@ -31,9 +31,9 @@ pub trait Decide<Request>: sealed::Sealed {
         1
     }
 
-    /// Decides at once.
+    /// Decides at once; `None` is not limited.
     #[doc(hidden)]
-    fn decide(&self, request: &Request, cost: u32) -> Decision;
+    fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided>;
 }
 
 /// A decider that lets a request wait for its turn. Sealed.
@@ -42,39 +42,18 @@ pub trait Queue<Request>: Decide<Request> {
     #[doc(hidden)]
     type Wait: Future<Output = Result<Allowed, RateLimited>>;
 
-    /// Queues for a turn, or says why there is nothing to wait for.
+    /// Queues for a turn; `None` is not limited.
     #[doc(hidden)]
-    fn queue(&self, request: &Request, cost: u32, most: Duration) -> Turn<Self::Wait>;
+    fn queue(
+        &self,
+        request: &Request,
+        now: Nanos,
+        cost: u32,
+        most: Duration,
+    ) -> Option<Result<Self::Wait, RateLimited>>;
 }
 
-/// What was decided, and the clock reading it was decided at.
-#[doc(hidden)]
-#[derive(Debug)]
-pub enum Decision {
-    Admitted(Allowed, Nanos),
-    Refused(RateLimited, Nanos),
-    NotLimited,
-}
-
-/// How a call that would wait begins.
-#[doc(hidden)]
-#[derive(Debug)]
-pub enum Turn<W> {
-    Wait(W, Nanos),
-    Admitted(Allowed, Nanos),
-    Refused(RateLimited, Nanos),
-    NotLimited,
-}
-
-impl<W> From<Decision> for Turn<W> {
-    fn from(decision: Decision) -> Self {
-        match decision {
-            Decision::Admitted(allowed, now) => Self::Admitted(allowed, now),
-            Decision::Refused(refusal, now) => Self::Refused(refusal, now),
-            Decision::NotLimited => Self::NotLimited,
-        }
-    }
-}
+type Decided = Result<Allowed, RateLimited>;
 
 impl<Request> Decide<Request> for RateLimiter {
     fn clock(&self) -> &Clock {
@@ -82,21 +61,22 @@ impl<Request> Decide<Request> for RateLimiter {
     }
 
     #[inline]
-    fn decide(&self, _request: &Request, cost: u32) -> Decision {
-        let now = self.clock().now();
-        match self.check_at(now, cost) {
-            Ok(allowed) => Decision::Admitted(allowed, now),
-            Err(refusal) => Decision::Refused(refusal, now),
-        }
+    fn decide(&self, _request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
+        Some(self.check_at(now, cost))
     }
 }
 
 impl<Request> Queue<Request> for RateLimiter {
     type Wait = Acquire;
 
-    fn queue(&self, _request: &Request, cost: u32, most: Duration) -> Turn<Acquire> {
-        let now = self.clock().now();
-        Turn::Wait(self.wait_at(now, cost, most), now)
+    fn queue(
+        &self,
+        _request: &Request,
+        now: Nanos,
+        cost: u32,
+        most: Duration,
+    ) -> Option<Result<Acquire, RateLimited>> {
+        Some(Ok(self.wait_at(now, cost, most)))
     }
 }
 
@@ -127,8 +107,8 @@ where
     }
 
     #[inline]
-    fn decide(&self, request: &Request, cost: u32) -> Decision {
-        self.inner.decide(request, cost)
+    fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
+        self.inner.decide(request, now, cost)
     }
 }
 
@@ -139,8 +119,14 @@ where
 {
     type Wait = D::Wait;
 
-    fn queue(&self, request: &Request, cost: u32, most: Duration) -> Turn<D::Wait> {
-        self.inner.queue(request, cost, most)
+    fn queue(
+        &self,
+        request: &Request,
+        now: Nanos,
+        cost: u32,
+        most: Duration,
+    ) -> Option<Result<D::Wait, RateLimited>> {
+        self.inner.queue(request, now, cost, most)
     }
 }
 
@@ -171,8 +157,8 @@ where
     }
 
     #[inline]
-    fn decide(&self, request: &Request, cost: u32) -> Decision {
-        self.inner.decide(request, cost)
+    fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
+        self.inner.decide(request, now, cost)
     }
 }
 
@@ -183,8 +169,14 @@ where
 {
     type Wait = D::Wait;
 
-    fn queue(&self, request: &Request, cost: u32, most: Duration) -> Turn<D::Wait> {
-        self.inner.queue(request, cost, most)
+    fn queue(
+        &self,
+        request: &Request,
+        now: Nanos,
+        cost: u32,
+        most: Duration,
+    ) -> Option<Result<D::Wait, RateLimited>> {
+        self.inner.queue(request, now, cost, most)
     }
 }
 

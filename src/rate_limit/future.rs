@@ -28,7 +28,7 @@ pin_project! {
     {
         #[pin]
         stage: Stage<S::Future, A::Note, Result<S::Response, M::Error>>,
-        watch: Option<Watch>,
+        watch: Option<Box<Watch>>,
         request: PhantomData<fn(Request)>,
     }
 }
@@ -48,7 +48,11 @@ where
     A: Annotate<S::Response>,
 {
     #[inline]
-    pub(super) fn called(response: S::Future, note: Option<A::Note>, watch: Option<Watch>) -> Self {
+    pub(super) fn called(
+        response: S::Future,
+        note: Option<A::Note>,
+        watch: Option<Box<Watch>>,
+    ) -> Self {
         Self {
             stage: Stage::Called { response, note },
             watch,
@@ -103,7 +107,7 @@ where
 fn finish<Request, M, A, Response, E>(
     ended: Result<Response, E>,
     note: Option<A::Note>,
-    watch: Option<Watch>,
+    watch: Option<Box<Watch>>,
 ) -> Result<Response, M::Error>
 where
     M: Reject<Request, RateLimited, Response, E>,
@@ -147,7 +151,7 @@ pin_project! {
         request: Option<Request>,
         manner: Option<Manner<M, A>>,
         note: Option<A::Note>,
-        watch: Option<Watch>,
+        watch: Option<Box<Watch>>,
     }
 }
 
@@ -172,7 +176,7 @@ where
         inner: S,
         request: Request,
         manner: Manner<M, A>,
-        watch: Option<Watch>,
+        watch: Option<Box<Watch>>,
     ) -> Self {
         Self {
             stage: WaitStage::Queued { wait },
@@ -188,7 +192,7 @@ where
         inner: S,
         request: Request,
         note: Option<A::Note>,
-        watch: Option<Watch>,
+        watch: Option<Box<Watch>>,
     ) -> Self {
         Self {
             stage: WaitStage::Readying,

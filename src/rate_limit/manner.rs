@@ -23,7 +23,7 @@ impl<M, A> Manner<M, A> {
         allowed: &Allowed,
         clock: &Clock,
         now: Nanos,
-    ) -> (Option<A::Note>, Option<Watch>)
+    ) -> (Option<A::Note>, Option<Box<Watch>>)
     where
         A: Annotate<Response>,
     {
@@ -41,7 +41,7 @@ impl<M, A> Manner<M, A> {
         refusal: RateLimited,
         clock: &Clock,
         now: Nanos,
-    ) -> Option<Watch> {
+    ) -> Option<Box<Watch>> {
         self.report.count_shadowed();
         let refusal = self.named(refusal);
         self.report.tell(&RateLimitEvent::Refused {
@@ -79,7 +79,7 @@ impl<M, A> Manner<M, A> {
         &self,
         request: &Request,
         refusal: RateLimited,
-        watch: Option<Watch>,
+        watch: Option<Box<Watch>>,
     ) -> Result<Response, M::Error>
     where
         M: Reject<Request, RateLimited, Response, E>,

@@ -3,7 +3,7 @@ use std::task::{Context, Poll};
 
 use tower_service::Service;
 
-use super::decide::{Decide, Decision, Queue, Turn};
+use super::decide::{Decide, Queue};
 use super::future::{ResponseFuture, WaitFuture};
 use super::layer::{RateLimitLayer, Refusing, Waiting};
 use super::watch::Watch;
@@ -60,13 +60,18 @@ where
         let RateLimitLayer {
             decider, manner, ..
         } = &self.layer;
-        let (note, watch) = match decide(decider, &request) {
-            Decision::Admitted(allowed, now) => manner.admitted(&allowed, decider.clock(), now),
-            Decision::NotLimited => (None, None),
-            Decision::Refused(refusal, now) if manner.report.is_shadow() => {
+        if decider.skips(&request) {
+            return ResponseFuture::called(self.inner.call(request), None, None);
+        }
+        let cost = decider.cost(&request);
+        let now = decider.clock().now();
+        let (note, watch) = match decider.decide(&request, now, cost) {
+            Some(Ok(allowed)) => manner.admitted(&allowed, decider.clock(), now),
+            None => (None, None),
+            Some(Err(refusal)) if manner.report.is_shadow() => {
                 (None, manner.let_through(refusal, decider.clock(), now))
             }
-            Decision::Refused(refusal, _) => {
+            Some(Err(refusal)) => {
                 return ResponseFuture::answered(manner.refuse(&request, refusal));
             }
         };
@@ -96,38 +101,29 @@ where
             manner,
             flow,
         } = &self.layer;
-        let turn = if manner.report.is_shadow() {
-            decide(decider, &request).into()
-        } else if decider.skips(&request) {
-            Turn::NotLimited
-        } else {
-            decider.queue(&request, decider.cost(&request), flow.most)
-        };
-        let (note, watch) = match turn {
-            Turn::Wait(wait, now) => {
+        let inner = self.inner.clone();
+        if decider.skips(&request) {
+            return WaitFuture::readying(inner, request, None, None);
+        }
+        let cost = decider.cost(&request);
+        let now = decider.clock().now();
+        if manner.report.is_shadow() {
+            let (note, watch) = match decider.decide(&request, now, cost) {
+                Some(Ok(allowed)) => manner.admitted(&allowed, decider.clock(), now),
+                None => (None, None),
+                Some(Err(refusal)) => (None, manner.let_through(refusal, decider.clock(), now)),
+            };
+            return WaitFuture::readying(inner, request, note, watch);
+        }
+        match decider.queue(&request, now, cost, flow.most) {
+            Some(Ok(wait)) => {
                 let watch = Watch::queued(&manner.report, decider.clock(), now);
-                let inner = self.inner.clone();
-                return WaitFuture::queued(wait, inner, request, manner.clone(), watch);
+                WaitFuture::queued(wait, inner, request, manner.clone(), watch)
             }
-            Turn::Admitted(allowed, now) => manner.admitted(&allowed, decider.clock(), now),
-            Turn::NotLimited => (None, None),
-            Turn::Refused(refusal, now) if manner.report.is_shadow() => {
-                (None, manner.let_through(refusal, decider.clock(), now))
-            }
-            Turn::Refused(refusal, _) => {
-                return WaitFuture::answered(manner.refuse(&request, refusal));
-            }
-        };
-        WaitFuture::readying(self.inner.clone(), request, note, watch)
+            None => WaitFuture::readying(inner, request, None, None),
+            Some(Err(refusal)) => WaitFuture::answered(manner.refuse(&request, refusal)),
+        }
     }
-}
-
-#[inline]
-fn decide<Request, D: Decide<Request>>(decider: &D, request: &Request) -> Decision {
-    if decider.skips(request) {
-        return Decision::NotLimited;
-    }
-    decider.decide(request, decider.cost(request))
 }
 
 impl<S, D, M, W, A> fmt::Debug for RateLimit<S, D, M, W, A>

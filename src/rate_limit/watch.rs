@@ -26,19 +26,29 @@ enum Stage {
 
 impl Watch {
     /// Begins to follow a call that queues for its turn, if anyone listens.
-    pub(super) fn queued(report: &Report, clock: &Clock, now: Nanos) -> Option<Self> {
+    pub(super) fn queued(report: &Report, clock: &Clock, now: Nanos) -> Option<Box<Self>> {
         Self::begin(report, clock, now, Stage::Queued)
     }
 
     /// Begins to follow a call that goes on to the inner service, if anyone listens.
     #[inline]
-    pub(super) fn running(report: &Report, clock: &Clock, now: Nanos) -> Option<Self> {
+    pub(super) fn running(report: &Report, clock: &Clock, now: Nanos) -> Option<Box<Self>> {
         Self::begin(report, clock, now, Stage::Running)
     }
 
     #[inline]
-    fn begin(report: &Report, clock: &Clock, now: Nanos, stage: Stage) -> Option<Self> {
-        report.is_heard().then(|| Self {
+    fn begin(report: &Report, clock: &Clock, now: Nanos, stage: Stage) -> Option<Box<Self>> {
+        if report.is_heard() {
+            Some(Self::boxed(report, clock, now, stage))
+        } else {
+            None
+        }
+    }
+
+    /// Boxed: the future of a layer without listeners, which most are, stays small.
+    #[cold]
+    fn boxed(report: &Report, clock: &Clock, now: Nanos, stage: Stage) -> Box<Self> {
+        Box::new(Self {
             report: report.clone(),
             clock: clock.clone(),
             since: now,
@@ -55,10 +65,17 @@ impl Watch {
             self.since = now;
             self.stage = Stage::Running;
         }
-        self.report.tell(&RateLimitEvent::Admitted {
-            name: self.report.name().map(Name::as_str),
-            allowed,
-            waited: self.waited,
+        self.report.tell(&match allowed.held_back() {
+            Some(refusal) => RateLimitEvent::Refused {
+                refusal,
+                shadow: true,
+                waited: self.waited,
+            },
+            None => RateLimitEvent::Admitted {
+                name: self.report.name().map(Name::as_str),
+                allowed,
+                waited: self.waited,
+            },
         });
     }
 

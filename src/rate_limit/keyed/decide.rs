@@ -6,9 +6,11 @@ use super::key::Key;
 use super::limiter::KeyedRateLimiter;
 use super::wait::KeyedWait;
 use crate::clock::{Clock, Nanos};
-use crate::rate_limit::decide::{Decide, Decision, Queue, Turn, sealed};
+use crate::rate_limit::decide::{Decide, Queue, sealed};
 use crate::rate_limit::retime::Retime;
-use crate::rate_limit::{Quota, RateLimitedReason};
+use crate::rate_limit::{Allowed, RateLimited, RateLimitedReason};
+
+type Decided = Result<Allowed, RateLimited>;
 
 /// Limits by a key that `F` makes of the request:
 /// [`RateLimitLayer::keyed`](crate::rate_limit::RateLimitLayer::keyed).
@@ -31,15 +33,6 @@ pub struct KeyedWith<K: Key + ?Sized, F> {
     key: F,
 }
 
-impl<K: Key + ?Sized> KeyedRateLimiter<K> {
-    fn decided(&self, key: &K, own: Option<&Quota>, now: Nanos, cost: u32) -> Decision {
-        match self.check_at(key, own, now, cost) {
-            Ok(allowed) => Decision::Admitted(allowed, now),
-            Err(refusal) => Decision::Refused(refusal, now),
-        }
-    }
-}
-
 impl<Request, K, F> Decide<Request> for Keyed<K, F>
 where
     K: Key,
@@ -50,10 +43,9 @@ where
     }
 
     #[inline]
-    fn decide(&self, request: &Request, cost: u32) -> Decision {
+    fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
         let key = (self.key)(request);
-        self.limiter
-            .decided(&key, None, self.limiter.clock().now(), cost)
+        Some(self.limiter.check_at(&key, None, now, cost))
     }
 }
 
@@ -64,10 +56,15 @@ where
 {
     type Wait = KeyedWait<K::Stored>;
 
-    fn queue(&self, request: &Request, cost: u32, most: Duration) -> Turn<Self::Wait> {
+    fn queue(
+        &self,
+        request: &Request,
+        now: Nanos,
+        cost: u32,
+        most: Duration,
+    ) -> Option<Result<Self::Wait, RateLimited>> {
         let key = (self.key)(request);
-        let now = self.limiter.clock().now();
-        Turn::Wait(self.limiter.wait_at(&key, None, now, cost, most), now)
+        Some(Ok(self.limiter.wait_at(&key, None, now, cost, most)))
     }
 }
 
@@ -81,10 +78,9 @@ where
     }
 
     #[inline]
-    fn decide(&self, request: &Request, cost: u32) -> Decision {
+    fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
         let key = (self.key)(request);
-        self.limiter
-            .decided(key, None, self.limiter.clock().now(), cost)
+        Some(self.limiter.check_at(key, None, now, cost))
     }
 }
 
@@ -95,10 +91,15 @@ where
 {
     type Wait = KeyedWait<K::Stored>;
 
-    fn queue(&self, request: &Request, cost: u32, most: Duration) -> Turn<Self::Wait> {
+    fn queue(
+        &self,
+        request: &Request,
+        now: Nanos,
+        cost: u32,
+        most: Duration,
+    ) -> Option<Result<Self::Wait, RateLimited>> {
         let key = (self.key)(request);
-        let now = self.limiter.clock().now();
-        Turn::Wait(self.limiter.wait_at(key, None, now, cost, most), now)
+        Some(Ok(self.limiter.wait_at(key, None, now, cost, most)))
     }
 }
 
@@ -113,17 +114,13 @@ where
     }
 
     #[inline]
-    fn decide(&self, request: &Request, cost: u32) -> Decision {
-        let choice = (self.key)(request).into_key_choice();
-        let now = self.limiter.clock().now();
-        match choice {
-            KeyChoice::Limit(key) => self.limiter.decided(&key, None, now, cost),
-            KeyChoice::LimitBy(key, own) => self.limiter.decided(&key, Some(&own), now, cost),
-            KeyChoice::NotLimited => Decision::NotLimited,
-            KeyChoice::Refuse => {
-                Decision::Refused(self.limiter.refuse_for(RateLimitedReason::NoKey, now), now)
-            }
-        }
+    fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
+        Some(match (self.key)(request).into_key_choice() {
+            KeyChoice::Limit(key) => self.limiter.check_at(&key, None, now, cost),
+            KeyChoice::LimitBy(key, own) => self.limiter.check_at(&key, Some(&own), now, cost),
+            KeyChoice::NotLimited => return None,
+            KeyChoice::Refuse => Err(self.limiter.refuse_for(RateLimitedReason::NoKey, now)),
+        })
     }
 }
 
@@ -135,20 +132,23 @@ where
 {
     type Wait = KeyedWait<K::Stored>;
 
-    fn queue(&self, request: &Request, cost: u32, most: Duration) -> Turn<Self::Wait> {
+    fn queue(
+        &self,
+        request: &Request,
+        now: Nanos,
+        cost: u32,
+        most: Duration,
+    ) -> Option<Result<Self::Wait, RateLimited>> {
         let (key, own) = match (self.key)(request).into_key_choice() {
             KeyChoice::Limit(key) => (key, None),
             KeyChoice::LimitBy(key, own) => (key, Some(own)),
-            KeyChoice::NotLimited => return Turn::NotLimited,
+            KeyChoice::NotLimited => return None,
             KeyChoice::Refuse => {
-                let now = self.limiter.clock().now();
-                let refusal = self.limiter.refuse_for(RateLimitedReason::NoKey, now);
-                return Turn::Refused(refusal, now);
+                return Some(Err(self.limiter.refuse_for(RateLimitedReason::NoKey, now)));
             }
         };
-        let now = self.limiter.clock().now();
-        let wait = self.limiter.wait_at(&key, own.as_ref(), now, cost, most);
-        Turn::Wait(wait, now)
+        let limiter = &self.limiter;
+        Some(Ok(limiter.wait_at(&key, own.as_ref(), now, cost, most)))
     }
 }
 

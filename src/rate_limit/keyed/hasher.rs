@@ -44,6 +44,13 @@ impl KeyHasher {
         Fingerprint([hash.h1, hash.h2])
     }
 
+    /// Makes the fingerprint of a key that is one run of bytes.
+    #[inline]
+    pub fn fingerprint_bytes(&self, key: &[u8]) -> Fingerprint {
+        let hash = self.fingerprints.hash(key);
+        Fingerprint([hash.h1, hash.h2])
+    }
+
     /// Spreads words that are stored as they are. Not a fingerprint: it only has to be unknown,
     /// and a shard that is crowded in spite of it is capped (see `store`).
     #[inline]

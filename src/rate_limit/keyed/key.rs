@@ -99,27 +99,27 @@ word_keys!(
     u8, u16, u32, u64, usize, i8, i16, i32, i64, isize, char, bool
 );
 
-macro_rules! hashed_keys {
-    ($($key:ty),*) => {$(
+macro_rules! byte_keys {
+    ($($key:ty: $bytes:ident),*) => {$(
         impl Key for $key {
             type Stored = Fingerprint;
 
             #[inline]
             fn stored(&self, hasher: &KeyHasher) -> Fingerprint {
-                hasher.fingerprint(self)
+                hasher.fingerprint_bytes(self.$bytes())
             }
         }
     )*};
 }
 
-hashed_keys!(str, String, [u8], Vec<u8>, Name);
+byte_keys!(str: as_bytes, String: as_bytes, [u8]: as_ref, Vec<u8>: as_ref, Name: as_bytes);
 
 impl<const N: usize> Key for [u8; N] {
     type Stored = Fingerprint;
 
     #[inline]
     fn stored(&self, hasher: &KeyHasher) -> Fingerprint {
-        hasher.fingerprint(self)
+        hasher.fingerprint_bytes(self)
     }
 }
 

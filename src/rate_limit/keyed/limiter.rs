@@ -348,14 +348,18 @@ impl<K: StoredKey> Shared<K> {
         if let Some(own) = own
             && !self.takes(own)
         {
-            let balance = self.store.balance(key, None, now);
-            let reason = RateLimitedReason::QuotaMismatch;
-            return Err(RateLimited::for_good(self.name.clone(), reason, balance));
+            return Err(self.mismatch(key, now));
         }
         match self.store.decide(key, own, now, cost) {
             Ok(balance) => Ok(Allowed::new(balance)),
             Err(refused) => Err(self.refusal(refused)),
         }
+    }
+
+    #[cold]
+    fn mismatch(&self, key: K, now: Nanos) -> RateLimited {
+        let balance = self.store.balance(key, None, now);
+        RateLimited::for_good(self.name.clone(), RateLimitedReason::QuotaMismatch, balance)
     }
 
     fn takes(&self, own: &Quota) -> bool {
@@ -386,18 +390,15 @@ impl<K: StoredKey> Shared<K> {
         cost: u32,
     ) -> Result<(), RateLimited> {
         let name = self.name.clone();
-        let (takes, balance) = match own {
-            Some(own) if !self.takes(own) => (false, self.store.balance(key, None, now)),
-            own => (true, self.store.balance(key, own, now)),
-        };
-        let reason = if !takes {
-            RateLimitedReason::QuotaMismatch
-        } else if cost > balance.quota.burst_size() {
-            RateLimitedReason::CostAboveBurst
-        } else {
-            return Ok(());
-        };
-        Err(RateLimited::for_good(name, reason, balance))
+        if own.is_some_and(|own| !self.takes(own)) {
+            return Err(self.mismatch(key, now));
+        }
+        let balance = self.store.balance(key, own, now);
+        if cost > balance.quota.burst_size() {
+            let reason = RateLimitedReason::CostAboveBurst;
+            return Err(RateLimited::for_good(name, reason, balance));
+        }
+        Ok(())
     }
 
     /// Refuses a call whose turn would come too late, or for which there is no place to wait.

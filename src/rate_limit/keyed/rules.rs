@@ -61,6 +61,23 @@ impl OneWord {
         }
     }
 
+    /// Decides for a key that is, or was, under a quota of its own.
+    #[cold]
+    fn decide_in_nanos(
+        &self,
+        own: Option<&Quota>,
+        state: &mut State<1>,
+        now: Nanos,
+        cost: u32,
+    ) -> Result<Balance, Shortfall> {
+        let (rule, mut word) = self.applied(own, state[0], now);
+        let balance = rule.decide(&mut word, now, cost)?;
+        if cost != 0 {
+            state[0] = if own.is_some() { word | IN_NANOS } else { word };
+        }
+        Ok(balance)
+    }
+
     #[cold]
     fn from_nanos(&self, word: u64, now: Nanos) -> u64 {
         self.0.carry(&Gcra::in_nanos(self.0.quota()), &word, now)
@@ -78,7 +95,7 @@ impl Rules<1> for OneWord {
 }
 
 impl KeyRules<1> for OneWord {
-    #[inline]
+    #[inline(always)]
     fn decide(
         &self,
         own: Option<&Quota>,
@@ -86,12 +103,10 @@ impl KeyRules<1> for OneWord {
         now: Nanos,
         cost: u32,
     ) -> Result<Balance, Shortfall> {
-        let (rule, mut word) = self.applied(own, state[0], now);
-        let balance = rule.decide(&mut word, now, cost)?;
-        if cost != 0 {
-            state[0] = if own.is_some() { word | IN_NANOS } else { word };
+        if own.is_none() && state[0] & IN_NANOS == 0 {
+            return self.0.decide(&mut state[0], now, cost);
         }
-        Ok(balance)
+        self.decide_in_nanos(own, state, now, cost)
     }
 
     fn balance(&self, own: Option<&Quota>, [word]: State<1>, now: Nanos) -> Balance {

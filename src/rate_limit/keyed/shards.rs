@@ -1,10 +1,12 @@
+use std::time::Duration;
+
 use crossbeam_utils::CachePadded;
 
 use super::hasher::KeyHasher;
 use super::stored::StoredKey;
 use super::table::{State, Table};
 use crate::clock::Nanos;
-use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
 
 /// Up to so many keys each gets a shard of its own, so that two threads with different keys
 /// rarely meet in one cache line: 128 bytes each.
@@ -24,6 +26,10 @@ const CALLS_AFTER_A_FIND: u32 = 8;
 /// One look ends after so many slots, or so many shards: empty ones are many in a small store.
 const SLOTS_PER_LOOK: usize = KEYS_PER_SHARD;
 const SHARDS_PER_LOOK: usize = 8;
+
+/// How long a key is kept after it became fresh, while there is room: one that is called again and
+/// again is not taken out and put back each time.
+const KEPT_FRESH: Duration = Duration::from_secs(10);
 
 /// What decides for the keys of a shard, kept beside them and changed under the same lock.
 pub(super) trait Rules<const W: usize>: Copy {
@@ -99,38 +105,35 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
         &self.hasher
     }
 
-    /// Decides for `key` and writes its new state, in one step.
+    /// Decides for `key` and changes its state, in one step; `full` answers where the key is new,
+    /// the state it would get is not zero, and there is no room.
     ///
-    /// `decide` is given zeros for a key that has no state, and changes no other to zeros. It may
-    /// be asked twice.
-    ///
-    /// # Errors
-    ///
-    /// The key is new, the state it would get is not zero, and there is no room.
+    /// `decide` is given zeros for a key that has no state, and makes no other zero. It may be
+    /// asked twice.
     #[inline]
     pub(super) fn update<R>(
         &self,
         key: K,
         now: Nanos,
-        decide: impl Fn(&P, State<W>, Nanos) -> (State<W>, R),
-    ) -> Result<R, Full> {
+        decide: impl Fn(&P, &mut State<W>, Nanos) -> R,
+        full: impl FnOnce() -> R,
+    ) -> R {
         let place = key.place(&self.hasher);
-        let mut shard = self.shard(place).lock();
-        if let Some(index) = shard.table.find(place, key) {
-            let before = shard.table.state(index);
-            let (after, answer) = decide(&shard.rules, before, now);
-            if after != before {
-                shard.table.set(index, after);
-            }
-            let due = shard.count_calls(1);
-            drop(shard);
-            if due {
-                self.look_around(place, now);
-            }
-            return Ok(answer);
+        let mut guard = self.shard(place).lock();
+        let shard = &mut *guard;
+        let Some(index) = shard.table.find(place, key) else {
+            drop(guard);
+            return self
+                .update_new(place, key, now, decide)
+                .unwrap_or_else(|Full| full());
+        };
+        let answer = decide(&shard.rules, shard.table.state_mut(index), now);
+        let due = shard.count_calls(1);
+        drop(guard);
+        if due {
+            self.look_around(place, now);
         }
-        drop(shard);
-        self.update_new(place, key, now, decide)
+        answer
     }
 
     /// As `update`, for a key that was not there a moment ago.
@@ -141,11 +144,11 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
         place: u64,
         key: K,
         now: Nanos,
-        decide: impl Fn(&P, State<W>, Nanos) -> (State<W>, R),
+        decide: impl Fn(&P, &mut State<W>, Nanos) -> R,
     ) -> Result<R, Full> {
         let (answer, due) = self.try_new(place, key, now, &decide).or_else(|Full| {
             // Someone else's keys may be fresh.
-            self.sweep_some(now);
+            self.sweep_some(now, now);
             self.try_new(place, key, now, &decide)
         })?;
         if due {
@@ -159,43 +162,35 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
         place: u64,
         key: K,
         now: Nanos,
-        decide: &impl Fn(&P, State<W>, Nanos) -> (State<W>, R),
+        decide: &impl Fn(&P, &mut State<W>, Nanos) -> R,
     ) -> Result<(R, bool), Full> {
-        let mut shard = self.shard(place).lock();
+        let mut guard = self.shard(place).lock();
+        let shard = &mut *guard;
         // Looked for again: another thread may have brought it while the lock was free.
-        let known = shard.table.find(place, key);
-        let (before, as_of) = match known {
-            Some(index) => (shard.table.state(index), now),
-            None => ([0; W], now.max(shard.swept_at)),
-        };
-        let (after, answer) = decide(&shard.rules, before, as_of);
-        if after != before {
-            match known {
-                Some(index) => shard.table.set(index, after),
-                None => {
-                    self.reserve(&mut shard, now)?;
-                    shard.table.insert(key, after, &self.hasher);
-                }
+        let answer = if let Some(index) = shard.table.find(place, key) {
+            decide(&shard.rules, shard.table.state_mut(index), now)
+        } else {
+            let mut state = [0; W];
+            let answer = decide(&shard.rules, &mut state, now.max(shard.swept_at));
+            if state != [0; W] {
+                self.reserve(shard, now)?;
+                shard.table.insert(key, state, &self.hasher);
             }
-        }
+            answer
+        };
         Ok((answer, shard.count_calls(NEW_KEY)))
     }
 
     /// Makes room for one more key in `shard` and counts it.
-    fn reserve(&self, shard: &mut MutexGuard<'_, Shard<K, P, W>>, now: Nanos) -> Result<(), Full> {
-        let swept = shard.table.is_crowded();
-        if swept {
+    fn reserve(&self, shard: &mut Shard<K, P, W>, now: Nanos) -> Result<(), Full> {
+        if shard.table.is_crowded() {
             // Before it grows: room may be found instead of bought.
-            self.sweep(shard, now);
+            self.sweep(shard, since_long(now), now);
         }
-        if self.count_key() {
-            if shard.table.len() < CROWDED {
-                return Ok(());
-            }
-            self.shared.keys.fetch_sub(1, Ordering::Relaxed);
-            return Err(Full);
+        if shard.table.len() < CROWDED && self.count_key() {
+            return Ok(());
         }
-        if !swept && self.sweep(shard, now) > 0 && self.count_key() {
+        if self.sweep(shard, now, now) > 0 && self.count_key() {
             return Ok(());
         }
         Err(Full)
@@ -250,27 +245,30 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
     /// Takes out every fresh key, shard by shard.
     pub(super) fn sweep_all(&self, now: Nanos) -> usize {
         let shards = self.shards.iter();
-        shards.map(|shard| self.sweep(&mut shard.lock(), now)).sum()
+        shards
+            .map(|shard| self.sweep(&mut shard.lock(), now, now))
+            .sum()
     }
 
     /// Sweeps in passing; soon again from the shard at `place` if that found much.
     #[cold]
     #[inline(never)]
     fn look_around(&self, place: u64, now: Nanos) {
-        if self.sweep_some(now) {
+        if self.sweep_some(since_long(now), now) {
             self.shard(place).lock().calls = CALLS_PER_LOOK - CALLS_AFTER_A_FIND;
         }
     }
 
-    /// Sweeps the next few shards in turn; whether at least half of their keys were fresh.
-    fn sweep_some(&self, now: Nanos) -> bool {
+    /// Sweeps the next few shards in turn of what was fresh at `since`; whether that was at least
+    /// half of their keys.
+    fn sweep_some(&self, since: Nanos, now: Nanos) -> bool {
         let (mut seen, mut gone, mut slots) = (0, 0, 0);
         for _ in 0..SHARDS_PER_LOOK.min(self.shards.len()) {
             let at = self.shared.next_look.fetch_add(1, Ordering::Relaxed);
             let mut shard = self.shards[at & (self.shards.len() - 1)].lock();
             seen += shard.table.len();
             slots += shard.table.slots();
-            gone += self.sweep(&mut shard, now);
+            gone += self.sweep(&mut shard, since, now);
             if slots >= SLOTS_PER_LOOK {
                 break;
             }
@@ -278,11 +276,12 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
         gone > 0 && gone >= seen - gone
     }
 
-    fn sweep(&self, shard: &mut MutexGuard<'_, Shard<K, P, W>>, now: Nanos) -> usize {
+    /// Takes out of one shard what was fresh at `since` already, which is `now` or earlier.
+    fn sweep(&self, shard: &mut Shard<K, P, W>, since: Nanos, now: Nanos) -> usize {
         let rules = shard.rules;
         let gone = shard
             .table
-            .sweep(|state| rules.is_fresh(state, now), &self.hasher);
+            .sweep(|state| rules.is_fresh(state, since), &self.hasher);
         if gone > 0 {
             shard.swept_at = shard.swept_at.max(now);
             self.shared.keys.fetch_sub(gone, Ordering::Relaxed);
@@ -312,6 +311,10 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
     fn shard(&self, place: u64) -> &Mutex<Shard<K, P, W>> {
         &self.shards[(place >> 32) as usize & (self.shards.len() - 1)]
     }
+}
+
+fn since_long(now: Nanos) -> Nanos {
+    Nanos::from(now.since(Nanos::from(KEPT_FRESH)))
 }
 
 impl<K, P, const W: usize> Shard<K, P, W> {

@@ -16,13 +16,23 @@ impl Rules<1> for Busy {
     }
 }
 
-fn charge(rules: &Busy, [until]: State<1>, now: Nanos) -> (State<1>, bool) {
-    let next = until.max(now.as_u64()) + 10;
-    if next > now.as_u64() + rules.most {
-        ([until], false)
-    } else {
-        ([next], true)
+fn charge(rules: &Busy, state: &mut State<1>, now: Nanos) -> bool {
+    let next = state[0].max(now.as_u64()) + 10;
+    let fits = next <= now.as_u64() + rules.most;
+    if fits {
+        *state = [next];
     }
+    fits
+}
+
+fn update(
+    store: &Shards<u64, Busy, 1>,
+    key: u64,
+    now: Nanos,
+    charge: impl Fn(&Busy, &mut State<1>, Nanos) -> bool,
+) -> Result<bool, Full> {
+    let decide = |rules: &Busy, state: &mut State<1>, now| Ok(charge(rules, state, now));
+    store.update(key, now, decide, || Err(Full))
 }
 
 fn at(nanos: u64) -> Nanos {
@@ -43,8 +53,9 @@ proptest! {
         for (key, pause) in calls {
             now += pause;
             let before = model.get(&key).copied().unwrap_or_default();
-            let (after, expected) = charge(&rules, before, at(now));
-            match store.update(key, at(now), charge) {
+            let mut after = before;
+            let expected = charge(&rules, &mut after, at(now));
+            match update(&store, key, at(now), charge) {
                 Ok(decided) => {
                     prop_assert_eq!(decided, expected, "key {} at {}", key, now);
                     model.insert(key, after);
@@ -62,17 +73,25 @@ proptest! {
 #[test]
 fn a_full_store_takes_no_new_key_until_one_is_fresh_and_never_forgets_one_that_is_not() {
     let store = Shards::with_shards(Busy { most: 10 }, 2, 2);
-    assert_eq!(store.update(1, at(1), charge), Ok(true));
-    assert_eq!(store.update(2, at(5), charge), Ok(true));
-    assert_eq!(store.update(3, at(6), charge), Err(Full), "both are in use");
-    assert_eq!(store.update(1, at(6), charge), Ok(false), "and remembered");
+    assert_eq!(update(&store, 1, at(1), charge), Ok(true));
+    assert_eq!(update(&store, 2, at(5), charge), Ok(true));
     assert_eq!(
-        store.update(3, at(11), charge),
+        update(&store, 3, at(6), charge),
+        Err(Full),
+        "both are in use"
+    );
+    assert_eq!(
+        update(&store, 1, at(6), charge),
+        Ok(false),
+        "and remembered"
+    );
+    assert_eq!(
+        update(&store, 3, at(11), charge),
         Ok(true),
         "the first is fresh"
     );
     assert_eq!(
-        store.update(2, at(11), charge),
+        update(&store, 2, at(11), charge),
         Ok(false),
         "the other stays"
     );
@@ -82,9 +101,13 @@ fn a_full_store_takes_no_new_key_until_one_is_fresh_and_never_forgets_one_that_i
 #[test]
 fn a_call_that_read_the_clock_before_its_key_was_swept_gets_no_second_bucket() {
     let store = Shards::with_shards(Busy { most: 10 }, 8, 1);
-    assert_eq!(store.update(1, at(1), charge), Ok(true));
+    assert_eq!(update(&store, 1, at(1), charge), Ok(true));
     assert_eq!(store.sweep_all(at(11)), 1);
-    assert_eq!(store.update(1, at(2), charge), Ok(true), "decided as of 11");
+    assert_eq!(
+        update(&store, 1, at(2), charge),
+        Ok(true),
+        "decided as of 11"
+    );
     let (_, [until]) = store.read(1);
     assert_eq!(until, 21, "booked after the sweep, not before it");
 }
@@ -93,11 +116,11 @@ fn a_call_that_read_the_clock_before_its_key_was_swept_gets_no_second_bucket() {
 fn traffic_of_one_key_sweeps_all_others() {
     let store = Shards::new(Busy { most: 10 }, 20_000);
     for key in 0..20_000 {
-        assert_eq!(store.update(key, at(1), charge), Ok(true));
+        assert_eq!(update(&store, key, at(1), charge), Ok(true));
     }
     let full = store.bytes();
     for now in 0..60_000 {
-        let _ = store.update(7, at(100 + now), charge);
+        let _ = update(&store, 7, at(20_000_000_000 + now), charge);
     }
     assert_eq!(store.len(), 1, "only the key in use is kept");
     assert!(
@@ -110,7 +133,7 @@ fn traffic_of_one_key_sweeps_all_others() {
 fn one_call_looks_at_a_bounded_number_of_slots() {
     let store = Shards::new(Busy { most: 1 << 40 }, 100_000);
     for key in 0..100_000 {
-        assert_eq!(store.update(key, at(1), charge), Ok(true));
+        assert_eq!(update(&store, key, at(1), charge), Ok(true));
     }
     let largest = store.shards.iter().map(|shard| shard.lock().table.slots());
     assert!(
@@ -123,7 +146,7 @@ fn one_call_looks_at_a_bounded_number_of_slots() {
 fn new_rules_reach_every_key() {
     let store = Shards::with_shards(Busy { most: 100 }, 100, 4);
     for key in 0..20 {
-        assert_eq!(store.update(key, at(1), charge), Ok(true));
+        assert_eq!(update(&store, key, at(1), charge), Ok(true));
     }
     store.set_rules(Busy { most: 5 }, |old, [until]| {
         assert_eq!(
@@ -134,7 +157,7 @@ fn new_rules_reach_every_key() {
     });
     for key in 0..20 {
         assert_eq!(store.read(key), (Busy { most: 5 }, [5]));
-        assert_eq!(store.update(key, at(5), charge), Ok(false));
+        assert_eq!(update(&store, key, at(5), charge), Ok(false));
     }
 }
 
@@ -146,8 +169,8 @@ fn distinct_new_keys_and_sweeps_on_threads_lose_no_charge_and_keep_the_count() {
             let threads: Vec<_> = (0..4)
                 .map(|_| {
                     scope.spawn(|| {
-                        let mine =
-                            (0..64).filter(|key| store.update(key % 8, at(1), charge) == Ok(true));
+                        let mine = (0..64)
+                            .filter(|key| update(&store, key % 8, at(1), charge) == Ok(true));
                         let mine = mine.count();
                         store.sweep_all(at(1));
                         mine

@@ -141,11 +141,12 @@ impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
         now: Nanos,
         cost: u32,
     ) -> Result<Balance, Refused> {
-        let decided = self.shards.update(key, now, |rules, mut state, now| {
-            let answer = charge(rules, own, &mut state, now, cost);
-            (state, answer)
-        });
-        decided.unwrap_or_else(|Full| self.decide_without_room(own, now, cost))
+        self.shards.update(
+            key,
+            now,
+            |rules, state, now| charge(rules, own, state, now, cost),
+            || self.decide_without_room(own, now, cost),
+        )
     }
 
     #[cold]
@@ -215,7 +216,7 @@ impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn charge<P: KeyRules<W>, const W: usize>(
     rules: &P,
     own: Option<&Quota>,
@@ -224,11 +225,25 @@ fn charge<P: KeyRules<W>, const W: usize>(
     cost: u32,
 ) -> Result<Balance, Refused> {
     // Every burst is 1 or more: the usual cost needs no look at it.
-    if cost > 1 {
-        let balance = rules.balance(own, *state, now);
-        if cost > balance.quota.burst_size() {
-            return Err(Refused::AboveBurst(balance));
-        }
+    if cost > 1
+        && let Some(balance) = above_burst(rules, own, *state, now, cost)
+    {
+        return Err(Refused::AboveBurst(balance));
     }
-    rules.decide(own, state, now, cost).map_err(Refused::Spent)
+    match rules.decide(own, state, now, cost) {
+        Ok(balance) => Ok(balance),
+        Err(shortfall) => Err(Refused::Spent(shortfall)),
+    }
+}
+
+#[cold]
+fn above_burst<P: KeyRules<W>, const W: usize>(
+    rules: &P,
+    own: Option<&Quota>,
+    state: State<W>,
+    now: Nanos,
+    cost: u32,
+) -> Option<Balance> {
+    let balance = rules.balance(own, state, now);
+    (cost > balance.quota.burst_size()).then_some(balance)
 }

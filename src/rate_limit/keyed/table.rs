@@ -45,12 +45,9 @@ impl<K: StoredKey, const W: usize> Table<K, W> {
 
     #[inline]
     pub(super) fn find(&self, place: u64, key: K) -> Option<Index> {
-        if self.slots.is_empty() {
-            return None;
-        }
         let mut at = self.home(place);
-        loop {
-            let slot = &self.slots[at];
+        // An empty table has no home to look at.
+        while let Some(slot) = self.slots.get(at) {
             if slot.is_vacant() {
                 return None;
             }
@@ -59,6 +56,7 @@ impl<K: StoredKey, const W: usize> Table<K, W> {
             }
             at = self.next(at);
         }
+        None
     }
 
     #[inline]
@@ -66,11 +64,10 @@ impl<K: StoredKey, const W: usize> Table<K, W> {
         self.slots[at].state
     }
 
-    /// Writes a state that is not zero.
+    /// The state of a key, which is not to be made zero: that would mean vacant.
     #[inline]
-    pub(super) fn set(&mut self, Index(at): Index, state: State<W>) {
-        debug_assert_ne!(state, [0; W], "a zero state means vacant");
-        self.slots[at].state = state;
+    pub(super) fn state_mut(&mut self, Index(at): Index) -> &mut State<W> {
+        &mut self.slots[at].state
     }
 
     pub(super) fn slots(&self) -> usize {
@@ -236,7 +233,7 @@ mod tests {
 
     fn put(table: &mut Table<u64, 1>, key: u64, state: u64, hasher: &KeyHasher) {
         match table.find(key.place(hasher), key) {
-            Some(index) => table.set(index, [state]),
+            Some(index) => *table.state_mut(index) = [state],
             None => table.insert(key, [state], hasher),
         }
     }
