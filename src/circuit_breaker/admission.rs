@@ -10,7 +10,6 @@ use super::ticket::{Kind, Ticket};
 use super::turn::Turn;
 use super::window::Tally;
 use crate::clock::Nanos;
-use crate::reject::Cause;
 
 impl Shared {
     /// Decides on a call that arrives at an instance whose inner service is as `inner` says.
@@ -111,12 +110,8 @@ impl Shared {
 
     #[inline]
     fn refusal(&self, reason: CircuitOpenReason, retry_after: Option<Duration>) -> CircuitOpen {
-        CircuitOpen {
-            name: self.name.clone(),
-            reason,
-            retry_after,
-            cause: Cause::default(),
-        }
+        let left = retry_after.map(Nanos::saturating);
+        CircuitOpen::new(self.name.clone(), reason, left)
     }
 
     #[cold]

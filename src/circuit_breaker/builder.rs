@@ -51,7 +51,8 @@ impl CircuitBreakerBuilder {
     /// in the order they were added, before the next event goes to any.
     ///
     /// Events of one breaker are told in their order, by one thread at a time: one of those whose
-    /// calls caused them. A listener may call back into the breaker. Its panic is caught and
+    /// calls caused them. That thread tells what others have caused meanwhile too, so a listener
+    /// should be quick: count, or send on. It may call back into the breaker. Its panic is caught and
     /// [counted](super::Snapshot::listener_panics).
     pub fn on_event<F>(mut self, listener: F) -> Self
     where

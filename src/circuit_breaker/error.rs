@@ -4,15 +4,18 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::Name;
+use crate::clock::Nanos;
 use crate::reject::{Cause, Refusal, RefusalKind, refusal_sealed};
 
 /// A call refused by an open circuit. It never reached the inner service.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct CircuitOpen {
-    pub(crate) name: Name,
-    pub(crate) reason: CircuitOpenReason,
-    pub(crate) retry_after: Option<Duration>,
-    pub(crate) cause: Cause,
+    name: Name,
+    reason: CircuitOpenReason,
+    /// A length of time; the end of time where none is known. One word, and no division by a
+    /// thousand million before someone asks.
+    left: Nanos,
+    cause: Cause,
 }
 
 /// Why a circuit refused.
@@ -34,6 +37,17 @@ pub enum CircuitOpenReason {
 }
 
 impl CircuitOpen {
+    /// `left` is the length of time until a call can be admitted, where it is known.
+    #[inline]
+    pub(crate) fn new(name: Name, reason: CircuitOpenReason, left: Option<Nanos>) -> Self {
+        Self {
+            name,
+            reason,
+            left: left.unwrap_or(Nanos::MAX),
+            cause: Cause::default(),
+        }
+    }
+
     /// The breaker's name.
     pub fn name(&self) -> &str {
         &self.name
@@ -47,7 +61,7 @@ impl CircuitOpen {
     /// The time left, from the moment of refusal, until a call can be admitted. `None` where no
     /// time is known.
     pub fn retry_after(&self) -> Option<Duration> {
-        self.retry_after
+        (self.left < Nanos::MAX).then(|| self.left.into())
     }
 }
 
@@ -64,6 +78,16 @@ impl Refusal for CircuitOpen {
 
     fn kind(&self) -> RefusalKind {
         RefusalKind::Unavailable
+    }
+}
+
+impl fmt::Debug for CircuitOpen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CircuitOpen")
+            .field("name", &self.name)
+            .field("reason", &self.reason)
+            .field("retry_after", &self.retry_after())
+            .finish()
     }
 }
 

@@ -173,8 +173,11 @@ impl Events {
             first = false;
             for listener in &self.listeners {
                 let heard = catch_unwind(AssertUnwindSafe(|| listener(&event)));
-                if heard.is_err() {
+                if let Err(payload) = heard {
                     self.count_panic();
+                    // Deliberately not dropped: what it holds may panic as it goes, and the
+                    // queue would be left as being delivered for ever.
+                    std::mem::forget(payload);
                 }
             }
         }

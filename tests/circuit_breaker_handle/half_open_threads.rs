@@ -58,20 +58,37 @@ fn h04_of_a_hundred_at_once_one_is_the_probe() {
 /// permitted probes.
 #[test]
 fn h08_a_burst_at_the_reopen_time_sends_the_permitted_probes_and_no_more() {
+    const CALLERS: usize = 64;
+    const ROUNDS: usize = 500;
     let (breaker, time, told) = told_breaker(trips_at(1).probes(2).open_growth(1.0));
-    for round in 0..60 {
-        trip(&breaker);
-        told.take();
-        time.advance(SECOND);
-        let admitted = rush(&breaker, 64, |permit| {
-            permit.failure();
-        });
-        assert_eq!(admitted, 2, "round {round}");
-        let entered = told.transitions();
-        let half_open = entered.iter().filter(|t| t.to == CircuitState::HalfOpen);
-        assert_eq!(half_open.count(), 1, "round {round}: one transition");
-        breaker.reset();
-    }
+    let barrier = Barrier::new(CALLERS + 1);
+    let admitted = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..CALLERS {
+            scope.spawn(|| {
+                for _ in 0..ROUNDS {
+                    barrier.wait(); // the moment has come
+                    let permit = breaker.try_acquire();
+                    admitted.fetch_add(usize::from(permit.is_ok()), Ordering::Relaxed);
+                    barrier.wait(); // all have asked
+                    drop(permit);
+                    barrier.wait(); // all have ended
+                }
+            });
+        }
+        for round in 0..ROUNDS {
+            trip(&breaker);
+            told.take();
+            time.advance(SECOND);
+            (0..3).for_each(|_| drop(barrier.wait()));
+            assert_eq!(admitted.swap(0, Ordering::Relaxed), 2, "round {round}");
+            let entered = told.transitions();
+            let half_open = entered.iter().filter(|t| t.to == CircuitState::HalfOpen);
+            assert_eq!(half_open.count(), 1, "round {round}: one transition");
+            assert_eq!(breaker.snapshot().probes_in_flight, 0, "round {round}");
+            breaker.reset();
+        }
+    });
 }
 
 /// resilience4j/resilience4j#674: two callers raced to enter half-open and one got an internal

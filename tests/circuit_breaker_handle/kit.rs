@@ -37,9 +37,12 @@ impl Told {
         move |event| told.lock().push(event.clone())
     }
 
+    pub(crate) fn events(&self) -> Vec<CircuitEvent> {
+        std::mem::take(&mut *self.0.lock())
+    }
+
     pub(crate) fn take(&self) -> Vec<CircuitEventKind> {
-        let events = std::mem::take(&mut *self.0.lock());
-        events.into_iter().map(|event| event.kind).collect()
+        self.events().into_iter().map(|event| event.kind).collect()
     }
 
     pub(crate) fn transitions(&self) -> Vec<Transition> {

@@ -16,4 +16,5 @@ mod panics;
 mod rules;
 mod stale;
 mod threads;
+mod views;
 mod windows;

@@ -10,7 +10,6 @@ use super::share::OpenShare;
 use super::table::{Inserted, Table};
 use crate::circuit_breaker::error::{CircuitOpen, CircuitOpenReason};
 use crate::circuit_breaker::{CircuitBreaker, CircuitPolicy};
-use crate::reject::Cause;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Circuit breakers by key, made on first use and bounded in number. Clones are the same registry.
@@ -209,13 +208,13 @@ impl<K: Hash + Eq> CircuitBreakers<K> {
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        self.get_or_create_with(key, policy)
-            .map_err(|_| CircuitOpen {
-                name: self.0.settings.name.clone(),
-                reason: CircuitOpenReason::RegistryFull,
-                retry_after: None,
-                cause: Cause::default(),
-            })
+        self.get_or_create_with(key, policy).map_err(|_| {
+            CircuitOpen::new(
+                self.0.settings.name.clone(),
+                CircuitOpenReason::RegistryFull,
+                None,
+            )
+        })
     }
 
     /// Puts `breaker` in under `key`, for good: it makes room for no other. Where the key has a

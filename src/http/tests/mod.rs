@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::circuit_breaker::CircuitOpen;
 use crate::circuit_breaker::error::CircuitOpenReason;
+use crate::clock::Nanos;
 use crate::rate_limit::{Quota, RateLimited};
 
 pub(crate) fn limited(retry_after: Option<Duration>) -> RateLimited {
@@ -12,10 +13,6 @@ pub(crate) fn limited(retry_after: Option<Duration>) -> RateLimited {
 }
 
 pub(crate) fn open(retry_after: Option<Duration>) -> CircuitOpen {
-    CircuitOpen {
-        name: "billing".into(),
-        reason: CircuitOpenReason::Open,
-        retry_after,
-        cause: Default::default(),
-    }
+    let left = retry_after.map(Nanos::saturating);
+    CircuitOpen::new("billing".into(), CircuitOpenReason::Open, left)
 }
