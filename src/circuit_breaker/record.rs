@@ -34,10 +34,14 @@ impl Shared {
         if end != CallEnd::Success || !ticket.is_counted() || row() {
             return self.finish_now(ticket, end, notes);
         }
-        if self.plans.get().is_bare() {
+        let plan = self.plans.get();
+        if plan.is_bare() {
             return Recorded::counted_if(self.gate.epoch() == ticket.epoch);
         }
-        self.succeed_timed(ticket)
+        if plan.is_striped() {
+            return self.succeed_striped(ticket);
+        }
+        self.finish_now(ticket, end, notes)
     }
 
     /// Ends a call that succeeded and is on the healthy path; otherwise does nothing. Whether the
@@ -47,18 +51,23 @@ impl Shared {
         if !ticket.is_counted() || self.run.load(Ordering::Relaxed) != 0 {
             return false;
         }
-        if !self.plans.get().is_bare() {
-            self.succeed_timed(*ticket);
+        let plan = self.plans.get();
+        if !plan.is_bare() {
+            if !plan.is_striped() {
+                return false;
+            }
+            self.succeed_striped(*ticket);
         }
         ticket.use_up();
         true
     }
 
+    /// The notes are for listeners, of which there are none here.
     #[inline(never)]
-    fn succeed_timed(&self, ticket: Ticket) -> Recorded {
+    fn succeed_striped(&self, ticket: Ticket) -> Recorded {
         let now = self.clock.now();
         let elapsed = ticket.elapsed_nanos(now);
-        if self.plans.get().is_striped() && !self.plans.is_slow(elapsed) {
+        if !self.plans.is_slow(elapsed) {
             let landed = self.windows.mark_good(ticket.epoch, now, elapsed);
             return Recorded::counted_if(landed == Landed::Yes);
         }

@@ -315,6 +315,45 @@ fn elapsed_runs_to_the_end_of_the_body() {
 }
 
 #[test]
+fn the_event_has_the_time_to_the_head_and_the_time_to_the_end() {
+    let clock = clock();
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let heard = times.clone();
+    let breaker = CircuitBreaker::builder("host", CircuitPolicy::default())
+        .clock(clock.clone())
+        .on_event(move |event| {
+            if let CircuitEventKind::Completed {
+                to_head, elapsed, ..
+            } = event.kind
+            {
+                heard.lock().push((to_head, elapsed));
+            }
+        })
+        .build();
+    let millis = Duration::from_millis;
+    let layer = CircuitBreakerLayer::from(breaker).until_body_end();
+    for body_takes in [Some(millis(200)), None] {
+        let service = layer.layer(tower::service_fn(async |_: Request<()>| {
+            clock.advance(millis(50));
+            let steps = body_takes.map(|time| Step::Advance(clock.clone(), time));
+            let body = Script::new(steps).saying_end();
+            Ok::<_, Infallible>(Response::new(body))
+        }));
+        let response = service.oneshot(Request::new(())).now_or_never();
+        let response = response.expect("an answer at once").expect("not refused");
+        read(response.into_body()).expect("no error");
+    }
+    assert_eq!(
+        *times.lock(),
+        [
+            (Some(millis(50)), millis(250)),
+            (Some(millis(50)), millis(50))
+        ],
+        "an empty body ends with its head"
+    );
+}
+
+#[test]
 fn grpc_waits_for_its_trailers_even_past_the_declared_length() {
     for (status, outcome) in [("0", Outcome::Success), ("14", Outcome::Failure)] {
         let (breaker, heard) = breaker(&clock());

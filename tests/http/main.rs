@@ -7,6 +7,8 @@ mod body_end;
 mod body_end_hyper;
 mod client_keys;
 mod external;
+#[cfg(all(feature = "axum", feature = "tonic"))]
+mod frameworks;
 mod grpc_breaker;
 mod grpc_refusals;
 mod over;
