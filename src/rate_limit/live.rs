@@ -82,32 +82,29 @@ impl LiveGcra {
     }
 
     fn publish(&self, rule: &Gcra) {
-        let quota = rule.quota();
-        let sizes = u64::from(quota.limit()) << 32 | u64::from(quota.burst_size());
+        let [period, sizes] = rule.quota().to_words();
         self.rate.store(rule.rate, Ordering::Release);
         self.call.store(rule.call, Ordering::Release);
         self.full.store(rule.full, Ordering::Release);
         self.last.store(rule.last, Ordering::Release);
         self.offset.store(rule.offset, Ordering::Release);
-        self.period.store(quota.period_nanos(), Ordering::Release);
+        self.period.store(period, Ordering::Release);
         self.sizes.store(sizes, Ordering::Release);
     }
 
     /// The numbers as they stand; a mixture of two quotas while they are being replaced.
     #[inline]
     fn rule(&self) -> Gcra {
-        let sizes = self.sizes.load(Ordering::Acquire);
         Gcra {
             rate: self.rate.load(Ordering::Acquire),
             call: self.call.load(Ordering::Acquire),
             full: self.full.load(Ordering::Acquire),
             last: self.last.load(Ordering::Acquire),
             offset: self.offset.load(Ordering::Acquire),
-            quota: Quota::from_words(
+            quota: Quota::from_words([
                 self.period.load(Ordering::Acquire),
-                (sizes >> 32) as u32,
-                sizes as u32,
-            ),
+                self.sizes.load(Ordering::Acquire),
+            ]),
             scale: Scale::Quota,
         }
     }

@@ -9,6 +9,8 @@ mod engine;
 pub mod error;
 pub mod event;
 pub mod future;
+#[cfg(all(test, sluice_loom))]
+mod interleavings;
 mod keyed;
 mod layer;
 mod ledger;

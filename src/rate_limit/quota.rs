@@ -47,12 +47,15 @@ const ALIGNED: &str = "left out: only fixed and sliding windows have edges to al
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Quota {
+    /// The period in nanoseconds, which is below 2^60, and above it the algorithm and whether
+    /// windows are aligned. Two words in all: every decision carries a copy.
     period: u64,
-    limit: u32,
-    burst: u32,
-    algorithm: Algorithm,
-    aligned: bool,
+    /// Limit and burst.
+    sizes: u64,
 }
+
+const PERIOD_BITS: u32 = 60;
+const ALIGNED_BIT: u64 = 1 << 63;
 
 impl Quota {
     /// `limit` calls per second.
@@ -144,13 +147,7 @@ impl Quota {
         if limit == 0 || u64::from(limit) > period {
             return Err(ConfigError::new("limit", limit, RATE));
         }
-        Ok(Self {
-            period,
-            limit,
-            burst: limit,
-            algorithm: Algorithm::Gcra,
-            aligned: false,
-        })
+        Ok(Self { period, sizes: 0 }.with_sizes(limit, limit))
     }
 
     /// Sets how many calls may be made at once after an idle spell (default: the limit).
@@ -174,14 +171,14 @@ impl Quota {
     /// Where `burst` is 0 or would take more than 36 years to refill, or the quota counts by
     /// window.
     pub fn try_burst(self, burst: u32) -> Result<Self, ConfigError> {
-        if self.algorithm != Algorithm::Gcra {
+        if self.algorithm() != Algorithm::Gcra {
             return Err(ConfigError::new("burst", burst, BURST_OF_WINDOW));
         }
-        let fill = u128::from(burst) * u128::from(self.period) / u128::from(self.limit);
+        let fill = u128::from(burst) * self.period().as_nanos() / u128::from(self.limit());
         if burst == 0 || fill > LONGEST_FILL.as_nanos() {
             return Err(ConfigError::new("burst", burst, BURST));
         }
-        Ok(Self { burst, ..self })
+        Ok(self.with_sizes(self.limit(), burst))
     }
 
     /// Counts by [fixed window](Algorithm::FixedWindow).
@@ -242,8 +239,8 @@ impl Quota {
     /// Where `limit` is above 65,536 (a log keeps 16 bytes a call, so 1 MiB there), or a burst
     /// other than the limit, or another algorithm, was chosen before.
     pub fn try_sliding_log(self) -> Result<Self, ConfigError> {
-        if self.limit > LONGEST_LOG {
-            return Err(ConfigError::new("limit", self.limit, LOG));
+        if self.limit() > LONGEST_LOG {
+            return Err(ConfigError::new("limit", self.limit(), LOG));
         }
         self.counted_by(Algorithm::SlidingLog)
     }
@@ -267,72 +264,91 @@ impl Quota {
     ///
     /// Where the algorithm has no window edges.
     pub fn try_aligned(self) -> Result<Self, ConfigError> {
-        match self.algorithm {
+        match self.algorithm() {
             Algorithm::FixedWindow | Algorithm::SlidingWindow => Ok(Self {
-                aligned: true,
+                period: self.period | ALIGNED_BIT,
                 ..self
             }),
-            Algorithm::Gcra | Algorithm::SlidingLog => {
-                Err(ConfigError::new("aligned", self.algorithm, ALIGNED))
+            algorithm @ (Algorithm::Gcra | Algorithm::SlidingLog) => {
+                Err(ConfigError::new("aligned", algorithm, ALIGNED))
             }
         }
     }
 
     fn counted_by(self, algorithm: Algorithm) -> Result<Self, ConfigError> {
-        if self.algorithm != Algorithm::Gcra && self.algorithm != algorithm {
+        if self.algorithm() != Algorithm::Gcra && self.algorithm() != algorithm {
             return Err(ConfigError::new("algorithm", algorithm, ONE_ALGORITHM));
         }
-        if self.burst != self.limit {
-            return Err(ConfigError::new("burst", self.burst, BURST_OF_WINDOW));
+        if self.burst_size() != self.limit() {
+            return Err(ConfigError::new(
+                "burst",
+                self.burst_size(),
+                BURST_OF_WINDOW,
+            ));
         }
-        Ok(Self { algorithm, ..self })
+        let period = self.period | (algorithm as u64) << PERIOD_BITS;
+        Ok(Self { period, ..self })
     }
 
     /// How many calls are admitted per [`period`](Self::period).
     pub fn limit(&self) -> u32 {
-        self.limit
+        (self.sizes >> 32) as u32
     }
 
     /// The period that [`limit`](Self::limit) is counted in.
     pub fn period(&self) -> Duration {
-        Duration::from_nanos(self.period)
+        Duration::from_nanos(self.period_nanos())
     }
 
     /// How many calls may be made at once: the highest cost that is ever admitted.
+    #[inline]
     pub fn burst_size(&self) -> u32 {
-        self.burst
+        self.sizes as u32
     }
 
     /// The time in which one call is earned, `period / limit`, cut to whole nanoseconds.
     pub fn interval(&self) -> Duration {
-        Duration::from_nanos(self.period / u64::from(self.limit))
+        Duration::from_nanos(self.period_nanos() / u64::from(self.limit()))
     }
 
     /// How the calls are counted.
     pub fn algorithm(&self) -> Algorithm {
-        self.algorithm
+        const KINDS: [Algorithm; 4] = [
+            Algorithm::Gcra,
+            Algorithm::FixedWindow,
+            Algorithm::SlidingWindow,
+            Algorithm::SlidingLog,
+        ];
+        KINDS[(self.period >> PERIOD_BITS) as usize & 3]
     }
 
     /// Whether window edges stand at whole periods of the clock.
     pub fn is_aligned(&self) -> bool {
-        self.aligned
+        self.period & ALIGNED_BIT != 0
     }
 
     #[inline]
     pub(crate) fn period_nanos(&self) -> u64 {
-        self.period
+        self.period & ((1 << PERIOD_BITS) - 1)
     }
 
-    /// A GCRA quota out of the words that a live limiter keeps of it.
-    #[inline]
-    pub(crate) fn from_words(period: u64, limit: u32, burst: u32) -> Self {
+    fn with_sizes(self, limit: u32, burst: u32) -> Self {
         Self {
-            period,
-            limit,
-            burst,
-            algorithm: Algorithm::Gcra,
-            aligned: false,
+            sizes: u64::from(limit) << 32 | u64::from(burst),
+            ..self
         }
+    }
+
+    /// The words that a live limiter keeps of its quota.
+    #[inline]
+    pub(crate) fn to_words(self) -> [u64; 2] {
+        [self.period, self.sizes]
+    }
+
+    /// The quota of those words.
+    #[inline]
+    pub(crate) fn from_words([period, sizes]: [u64; 2]) -> Self {
+        Self { period, sizes }
     }
 }
 
@@ -347,12 +363,12 @@ fn or_panic(quota: Result<Quota, ConfigError>) -> Quota {
 /// In words: `100 per 1s, burst 20`, or `5 per 60s, fixed window`.
 impl fmt::Display for Quota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} per {:?}", self.limit, self.period())?;
-        match self.algorithm {
-            Algorithm::Gcra => write!(f, ", burst {}", self.burst)?,
+        write!(f, "{} per {:?}", self.limit(), self.period())?;
+        match self.algorithm() {
+            Algorithm::Gcra => write!(f, ", burst {}", self.burst_size())?,
             window => write!(f, ", {window}")?,
         }
-        if self.aligned {
+        if self.is_aligned() {
             f.write_str(", aligned")?;
         }
         Ok(())

@@ -36,6 +36,7 @@ pub(crate) struct Mark {
 
 /// What a core counts time in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)] // one word with the calls left, and stored with them
 pub(crate) enum Scale {
     /// Nanoseconds.
     Nanos,

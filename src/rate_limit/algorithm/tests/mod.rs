@@ -143,13 +143,16 @@ pub(super) fn hold(quota: Quota, history: &[Call], model: &impl Model) {
     let rule = AnyRule::from(quota);
     let mut state = AnyState::default();
     let mut admitted: Vec<Admitted> = Vec::new();
-    // Far enough from zero for the clock to go back.
-    let mut now = quota.period_nanos().saturating_mul(8);
+    // Far enough from zero for the clock to go back, and from where time stands still.
+    let mut now = quota.period_nanos().saturating_mul(8).min(1 << 57);
     for call in history {
         now = match call.step {
             Step::On(by) => now.saturating_add(by),
             Step::Back(by) => now.saturating_sub(by),
         };
+        if now > 1 << 60 {
+            return;
+        }
         // A clock gone back is, to every promise, a clock that stands still.
         let seen = admitted.iter().map(|one| one.at).max().unwrap_or(0);
         let time = now.max(seen);
