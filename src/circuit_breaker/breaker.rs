@@ -225,11 +225,6 @@ impl CircuitBreaker {
     pub(crate) fn handles(&self) -> usize {
         Arc::strong_count(&self.0)
     }
-
-    /// The name, to be shared.
-    pub(crate) fn shared_name(&self) -> &Name {
-        &self.0.name
-    }
 }
 
 impl fmt::Debug for CircuitBreaker {

@@ -62,14 +62,6 @@ impl CircuitBreakerBuilder {
         self
     }
 
-    /// The same, for a breaker of another name, and of another policy where one is given.
-    pub(crate) fn named(&self, name: Name, policy: Option<CircuitPolicy>) -> Self {
-        let mut other = self.clone();
-        other.name = name;
-        other.policy = policy.unwrap_or(other.policy);
-        other
-    }
-
     /// A builder of the same breaker, which must be as if new and have no other handle: `None`
     /// where something would be lost.
     pub(super) fn again(breaker: &CircuitBreaker) -> Option<Self> {

@@ -11,12 +11,106 @@ use super::{
 use crate::Name;
 use crate::reject::{AsError, FlattenError, RespondWith};
 
-/// Refuses calls to an inner service that keeps failing, until it has recovered.
+/// Puts a circuit breaker before a service: once enough calls fail, or are slow, calls are refused
+/// at once and never reach it, until a few probes have found it well again.
 ///
-/// The state lives in the layer: every service it makes and every clone of one share it, however
-/// often `layer()` is called (axum calls it once per connection). A second layer is a second
-/// circuit. Make a layer [from a handle](CircuitBreaker) to share the circuit with code
-/// outside of the stack.
+/// tower itself has no circuit breaker; `tower::load_shed` refuses what a service is not ready
+/// for, whether or not it would fail.
+///
+/// # What is shared
+///
+/// The circuit lives in the layer: every service it makes and every clone of one share it,
+/// however often `layer()` is called (axum calls it for each connection). A second layer is a
+/// second circuit. Make a layer [from a handle](CircuitBreaker) to share the circuit with an
+/// admin page, or to build it with everything that
+/// [`CircuitBreaker::builder`] offers.
+///
+/// # Readiness
+///
+/// While closed, `poll_ready` readies the inner service. While open it leaves it alone and
+/// answers ready, so that a dead connection does not delay a refusal; when a probe is due it
+/// readies it again. A call goes through only on an instance whose own inner service was polled
+/// ready: one that was polled while open and called when a probe had become due is refused as
+/// [`NotReady`](super::CircuitOpenReason::NotReady), and the probe stays due. An error of the
+/// inner `poll_ready` is a failure while closed, and that of a probe when one is due. A refused
+/// call leaves the readiness of the inner service, if there was any, to the next call of that
+/// instance: put `Buffer` and `ConcurrencyLimit` outside.
+///
+/// A layer with [keys](Self::keyed) cannot know whose call it will be, so it always readies the
+/// inner service, and charges its errors to no key.
+///
+/// # Time, cancellation, panics
+///
+/// A call's time runs from `call` to its end, which is the response head or, with
+/// `until_body_end`, the end of the body. A response future that is dropped before is recorded
+/// as cancelled with the time it took so far, and counts by the policy's
+/// [`Cancel`](super::Cancel) rule. A panic of the inner service, in `call` or in its future, or
+/// of the classifier is recorded as a failure and goes on to the caller. Whatever happens, a
+/// probe's place comes back and nothing is recorded twice.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tower::{Service, ServiceBuilder, ServiceExt};
+/// use tower_sluice::circuit_breaker::{CircuitBreakerLayer, CircuitPolicy};
+/// use tower_sluice::clock::Clock;
+///
+/// # tokio_test::block_on(async {
+/// let policy = CircuitPolicy::builder()
+///     .consecutive(2)
+///     .open_for(Duration::from_secs(10))
+///     .open_jitter(0.0)
+///     .probes(1)
+///     .build()?;
+/// let time = Clock::manual(); // or leave it out: tokio's time
+/// let mut service = ServiceBuilder::new()
+///     .layer(CircuitBreakerLayer::new("billing", policy).clock(&time))
+///     .service_fn(|well: bool| async move {
+///         if well { Ok("paid") } else { Err(std::io::Error::other("down")) }
+///     });
+///
+/// for _ in 0..2 {
+///     assert!(service.ready().await?.call(false).await.is_err());
+/// }
+/// let error = service.ready().await?.call(true).await.unwrap_err();
+/// let refusal = error.refused().expect("two failures in a row opened the circuit");
+/// assert_eq!(refusal.retry_after(), Some(Duration::from_secs(10)));
+///
+/// time.advance(Duration::from_secs(10));
+/// assert_eq!(service.ready().await?.call(true).await?, "paid"); // the probe
+/// assert_eq!(service.ready().await?.call(true).await?, "paid");
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
+/// One circuit per host, and a verdict by status:
+///
+/// ```
+/// # #[cfg(feature = "http")] {
+/// use http::{Request, Response};
+/// use tower_sluice::circuit_breaker::{CircuitBreakerLayer, CircuitPolicy, Outcome};
+///
+/// let layer = CircuitBreakerLayer::keyed_ref(
+///     CircuitPolicy::default(),
+///     |request: &Request<String>| request.uri().host().unwrap_or_default(),
+/// )
+/// .classify(|result: Result<&Response<String>, &std::io::Error>| match result {
+///     Ok(response) if response.status().is_server_error() => Outcome::Failure,
+///     Ok(_) => Outcome::Success,
+///     Err(_) => Outcome::Failure,
+/// });
+/// let breakers = layer.breakers().clone();
+/// # use tower::{Layer, Service, ServiceExt};
+/// # tokio_test::block_on(async {
+/// # let service = layer.layer(tower::service_fn(|_: Request<String>| async {
+/// #     Ok::<_, std::io::Error>(Response::new(String::new()))
+/// # }));
+/// service.oneshot(Request::get("http://a.example/").body(String::new()).unwrap()).await.unwrap();
+/// # });
+/// assert!(breakers.contains("a.example"));
+/// # }
+/// ```
 #[must_use = "a layer does nothing until it is added to a stack"]
 pub struct CircuitBreakerLayer<A = Single, C = ErrorsAsFailures, M = AsError, E = AtHead> {
     admit: A,

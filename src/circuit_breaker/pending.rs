@@ -1,4 +1,5 @@
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tower_service::Service;
 
@@ -6,6 +7,7 @@ use super::admit::{Admit, sealed};
 use super::ready_queue::Queued;
 use super::{Admitted, CircuitBreaker, CircuitOpen, Reservation};
 use crate::ConfigError;
+use crate::clock::Nanos;
 
 /// One breaker for every call, whose `poll_ready` waits while the circuit is open: see
 /// [`CircuitBreakerLayer::pending_while_open`](super::CircuitBreakerLayer::pending_while_open).
@@ -18,6 +20,10 @@ pub struct PendingWhileOpen {
     /// and goes back when that is dropped.
     reserved: Option<Reservation>,
     queued: Queued,
+    /// When it began to wait for the circuit, while it does.
+    waiting_since: Option<Nanos>,
+    /// How long it waited for the readiness that `call` spends.
+    waited: Duration,
 }
 
 impl PendingWhileOpen {
@@ -41,6 +47,8 @@ impl PendingWhileOpen {
             polled: false,
             reserved: None,
             queued: Queued::default(),
+            waiting_since: None,
+            waited: Duration::ZERO,
         }
     }
 
@@ -48,11 +56,15 @@ impl PendingWhileOpen {
     fn poll_admissible(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let shared = self.breaker.arc();
         while shared.must_wait() {
+            self.waiting_since.get_or_insert_with(|| shared.clock.now());
             self.queued.wait(&shared.queue, cx.waker());
             // Looked at once more: the state may have been left since it was looked at.
             if shared.must_wait() && shared.alarm.poll(shared).is_pending() {
                 return Poll::Pending;
             }
+        }
+        if let Some(since) = self.waiting_since.take() {
+            self.waited += shared.clock.now().since(since);
         }
         Poll::Ready(())
     }
@@ -108,11 +120,12 @@ impl<Request> Admit<Request> for PendingWhileOpen {
         if !self.polled {
             return Err(self.breaker.refuse_unpolled());
         }
-        let permit = match self.reserved.take().and_then(Reservation::begin) {
+        let mut permit = match self.reserved.take().and_then(Reservation::begin) {
             Some(probe) => probe,
             None => self.breaker.admit()?,
         };
         self.polled = false;
+        permit.set_waited(std::mem::take(&mut self.waited));
         Ok(Some(permit))
     }
 }

@@ -202,7 +202,8 @@ impl Admitted {
         self.finish(CallEnd::Panicked, None, None);
     }
 
-    /// Says how long the call waited before it was admitted.
+    /// Says how long the instance waited for the circuit before the call.
+    #[inline]
     pub(crate) fn set_waited(&mut self, waited: Duration) {
         self.waited = Nanos::saturating(waited);
     }

@@ -5,14 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio_test::task::{Spawn, spawn};
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_sluice::Error;
 use tower_sluice::circuit_breaker::{
-    CircuitBreaker, CircuitBreakerLayer, CircuitBreakerService, CircuitPolicy, CircuitState,
-    PendingWhileOpen,
+    CircuitBreaker, CircuitBreakerLayer, CircuitBreakerService, CircuitEvent, CircuitEventKind,
+    CircuitPolicy, CircuitState, PendingWhileOpen,
 };
-use tower_sluice::clock::ManualClock;
+use tower_sluice::clock::{Clock, ManualClock};
 
 use crate::harness::{Act, Actor, OPEN, brittle, call, circuit, now, poll_ready};
 use crate::support::strict::{Readiness, Strict};
@@ -231,6 +232,38 @@ fn the_clock_of_a_probe_runs_from_its_call_and_not_from_its_reservation() {
         elapsed.is_none_or(|elapsed| elapsed == Duration::from_millis(100)),
         "the wait between readiness and call is not the call's: {elapsed:?}"
     );
+}
+
+#[test]
+fn the_wait_for_the_circuit_is_reported_apart_from_the_time_of_the_call() {
+    let time = Clock::manual();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listener = heard.clone();
+    let layer = CircuitBreakerLayer::new("test", brittle().build().unwrap())
+        .clock(&time)
+        .on_event(move |event: &CircuitEvent| {
+            if let CircuitEventKind::Completed {
+                elapsed, waited, ..
+            } = event.kind
+            {
+                listener.lock().push((elapsed, waited));
+            }
+        })
+        .pending_while_open();
+    let mut service = layer.layer(Actor);
+    assert!(now(call(&mut service, Act::Fail)).is_err());
+    assert!(poll_ready(&mut service).is_pending());
+    time.advance(OPEN);
+    assert!(poll_ready(&mut service).is_ready());
+    time.advance(Duration::from_secs(1));
+    let in_flight = service.call(Act::Answer);
+    time.advance(Duration::from_millis(100));
+    assert_eq!(now(in_flight), Ok(Act::Answer));
+    let nothing = Duration::ZERO;
+    let expected = [(nothing, nothing), (Duration::from_millis(100), OPEN)];
+    assert_eq!(*heard.lock(), expected, "and waits are spent by one call");
+    assert_eq!(now(call(&mut service, Act::Answer)), Ok(Act::Answer));
+    assert_eq!(heard.lock()[2], (nothing, nothing));
 }
 
 #[test]

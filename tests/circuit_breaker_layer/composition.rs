@@ -110,10 +110,6 @@ async fn h41_retry_inside_counts_as_one_call() {
     );
 }
 
-fn open(breaker: &CircuitBreaker) {
-    breaker.try_acquire().unwrap().failure();
-}
-
 #[test]
 fn h45_two_breakers_in_a_row_recover_together() {
     let (time, outer) = circuit(brittle());

@@ -1,4 +1,5 @@
 //! The circuit breaker as a layer.
+#![allow(unreachable_pub)] // the harness, as in the other test binaries
 
 mod back_pressure;
 mod callbacks;

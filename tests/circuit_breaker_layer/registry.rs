@@ -179,11 +179,11 @@ fn keys_out_of_range_are_errors_that_name_the_field() {
 #[test]
 fn a_known_borrowed_key_costs_no_allocation() {
     let (_, breakers) = registry(10, WhenFull::Refuse);
-    let layer = CircuitBreakerLayer::keyed_ref(&breakers, |request: &Box<str>| &**request);
-    let mut service = layer.layer(tower::service_fn(|_: Box<str>| {
+    let layer = CircuitBreakerLayer::keyed_ref(&breakers, |request: &String| request.as_str());
+    let mut service = layer.layer(tower::service_fn(|_: String| {
         std::future::ready(Ok::<_, std::convert::Infallible>(()))
     }));
-    let mut requests = vec![Box::<str>::from("a"), Box::from("a")];
+    let mut requests = vec!["a".to_owned(), "a".to_owned()];
     now(call(&mut service, requests.pop().unwrap())).unwrap();
     let request = requests.pop().unwrap();
     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());

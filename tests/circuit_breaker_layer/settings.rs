@@ -65,7 +65,7 @@ fn a_listener_on_a_keyed_layer_hears_the_key() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let listener = heard.clone();
     let layer = CircuitBreakerLayer::keyed(brittle().build().unwrap(), |act: &Act| *act as u8)
-        .clock(&Clock::manual())
+        .clock(Clock::manual())
         .on_event(move |key: &u8, event: &CircuitEvent| {
             listener
                 .lock()
@@ -82,12 +82,12 @@ fn a_listener_on_a_keyed_layer_hears_the_key() {
 #[test]
 fn what_would_be_lost_on_a_breaker_in_use_is_a_panic_that_says_so() {
     let (_, breaker) = circuit(brittle());
-    panics(|| CircuitBreakerLayer::from(breaker.clone()).clock(&Clock::manual()));
+    panics(|| CircuitBreakerLayer::from(breaker.clone()).clock(Clock::manual()));
     let layer = CircuitBreakerLayer::new("test", brittle().build().unwrap());
     layer.breaker().force_open();
     panics(|| layer.on_event(|_: &CircuitEvent| {}));
     let breakers = CircuitBreakers::<u8>::new(brittle().build().unwrap());
-    panics(|| CircuitBreakerLayer::keyed(&breakers, |_: &Act| 0_u8).clock(&Clock::manual()));
+    panics(|| CircuitBreakerLayer::keyed(&breakers, |_: &Act| 0_u8).clock(Clock::manual()));
 }
 
 /// The allocations of one call that is ready at once.
