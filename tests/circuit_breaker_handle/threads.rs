@@ -149,3 +149,39 @@ fn successes_counted_by_many_threads_are_all_in_the_window() {
         assert_eq!(breaker.snapshot().calls, 40_000);
     }
 }
+
+/// Ends `calls` calls so on four threads at once.
+fn end_on_threads(breaker: &CircuitBreaker, calls: usize, outcome: Outcome) {
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            let share = calls / 4 + usize::from(thread < calls % 4);
+            scope.spawn(move || {
+                for _ in 0..share {
+                    breaker.try_acquire().expect("closed").record(outcome);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn the_failing_outcome_that_meets_a_condition_trips_whichever_threads_counted_the_others() {
+    let rate = || CircuitPolicy::builder().failure_rate(0.5).min_calls(1_000);
+    let policies = [
+        CircuitPolicy::builder().consecutive(500),
+        rate(),
+        rate().window_calls(1_000),
+    ];
+    for policy in policies {
+        let time = Clock::manual();
+        let policy = policy.build().unwrap();
+        let breaker = CircuitBreaker::builder("exact", policy)
+            .clock(&time)
+            .build();
+        end_on_threads(&breaker, 500, Outcome::Success);
+        end_on_threads(&breaker, 499, Outcome::Failure);
+        assert_eq!(breaker.state(), CircuitState::Closed, "one short");
+        breaker.try_acquire().expect("closed").failure();
+        assert_eq!(breaker.state(), CircuitState::Open, "exactly now");
+    }
+}
