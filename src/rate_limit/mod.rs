@@ -138,6 +138,7 @@ mod manner;
 mod queue;
 mod quota;
 mod refunds;
+mod registry;
 mod report;
 mod reserve;
 mod retime;
@@ -159,6 +160,7 @@ pub use keyed::{
 pub use layer::{RateLimitLayer, Refusing, Waiting};
 pub use limiter::RateLimiter;
 pub use quota::Quota;
+pub use registry::RateLimiters;
 pub use reserve::Reservation;
 pub use retime::Retime;
 pub use service::RateLimit;

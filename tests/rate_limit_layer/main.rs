@@ -9,4 +9,5 @@ mod contract;
 mod events;
 mod forms;
 mod old_system;
+mod registry;
 mod sharing;

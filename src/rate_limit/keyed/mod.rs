@@ -4,6 +4,8 @@ mod builder;
 mod choice;
 mod decide;
 mod hasher;
+#[cfg(all(test, sluice_loom))]
+mod interleavings;
 mod key;
 mod limiter;
 mod rules;
