@@ -80,7 +80,9 @@ fn h08_a_burst_at_the_reopen_time_sends_the_permitted_probes_and_no_more() {
             trip(&breaker);
             told.take();
             time.advance(SECOND);
-            (0..3).for_each(|_| drop(barrier.wait()));
+            for _ in 0..3 {
+                barrier.wait();
+            }
             assert_eq!(admitted.swap(0, Ordering::Relaxed), 2, "round {round}");
             let entered = told.transitions();
             let half_open = entered.iter().filter(|t| t.to == CircuitState::HalfOpen);
