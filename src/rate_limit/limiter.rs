@@ -1,14 +1,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::allowed::Extra;
-use super::engine::{Decision, Engine};
-use super::error::RateLimitedReason;
-use super::ledger::{Ledger, Refused};
+use super::engine::Engine;
+use super::ledger::Ledger;
 use super::wait::Waiting;
-use super::{
-    Acquire, Allowed, Quota, RateLimited, RateLimiterBuilder, Reservation, Snapshot, Standing,
-};
+use super::{Acquire, Allowed, Quota, RateLimited, RateLimiterBuilder, Reservation, Snapshot};
 use crate::clock::{Clock, Nanos};
 use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::{ConfigError, Name};
@@ -38,7 +34,7 @@ pub(super) struct Inner {
     pub(super) name: Option<Name>,
     pub(super) waiting: Waiting,
     pub(super) shadow: bool,
-    held_back: AtomicU64,
+    pub(super) held_back: AtomicU64,
 }
 
 impl RateLimiter {
@@ -90,7 +86,7 @@ impl RateLimiter {
     ///
     /// A cost of 0 spends nothing, and is refused only while a debt is outstanding. A cost above
     /// the burst (of any quota) is refused for good, with
-    /// [`CostAboveBurst`](RateLimitedReason::CostAboveBurst) and no `retry_after`.
+    /// [`CostAboveBurst`](crate::rate_limit::RateLimitedReason::CostAboveBurst) and no `retry_after`.
     ///
     /// # Errors
     ///
@@ -158,8 +154,8 @@ impl RateLimiter {
     /// Calls are served in the order in which they asked: the place is taken here, not when the
     /// future is first polled. One that cannot be served in
     /// time, behind those that wait already, is refused at once
-    /// ([`WaitTooLong`](RateLimitedReason::WaitTooLong)) and takes nothing; so is one for which
-    /// there is no room ([`QueueFull`](RateLimitedReason::QueueFull)), and, as ever, one that
+    /// ([`WaitTooLong`](crate::rate_limit::RateLimitedReason::WaitTooLong)) and takes nothing; so is one for which
+    /// there is no room ([`QueueFull`](crate::rate_limit::RateLimitedReason::QueueFull)), and, as ever, one that
     /// costs more than the burst.
     ///
     /// [`check`](Self::check) does not queue: it takes what is there, ahead of those who wait.
@@ -265,54 +261,6 @@ impl RateLimiter {
         self.0.plan_anew(now);
         Ok(())
     }
-}
-
-impl Inner {
-    /// Puts a decision in the words of the handle.
-    pub(super) fn outcome(&self, decision: Decision) -> Result<Allowed, RateLimited> {
-        let Decision { outcome, standings } = decision;
-        let name = || self.name.clone();
-        let refusal = match outcome {
-            Ok(balance) => return Ok(allowed(balance, standings, None)),
-            Err(Refused::Spent(shortfall)) => RateLimited::spent(name(), shortfall),
-            Err(Refused::AboveBurst(balance)) => {
-                RateLimited::for_good(name(), RateLimitedReason::CostAboveBurst, balance)
-            }
-        };
-        if standings.is_empty() {
-            return Err(refusal);
-        }
-        Err(refusal.with_standings(standings.into()))
-    }
-
-    #[cold]
-    fn decide_apart(&self, now: Nanos, cost: u32) -> Result<Allowed, RateLimited> {
-        self.answer(self.engine.decide_apart(now, cost))
-    }
-
-    /// As [`outcome`](Self::outcome); in shadow mode refusals turn into admissions and count.
-    pub(super) fn answer(&self, decision: Decision) -> Result<Allowed, RateLimited> {
-        self.outcome(decision).or_else(|refusal| {
-            if !self.shadow {
-                return Err(refusal);
-            }
-            self.held_back.fetch_add(1, Ordering::Relaxed);
-            let standings = refusal.standings().to_vec();
-            Ok(allowed(standings[0].0, standings, Some(refusal)))
-        })
-    }
-}
-
-fn allowed(
-    balance: super::algorithm::Balance,
-    standings: Vec<Standing>,
-    refusal: Option<RateLimited>,
-) -> Allowed {
-    let mut allowed = Allowed::new(balance);
-    if !standings.is_empty() || refusal.is_some() {
-        allowed.extra = Some(Box::new(Extra { standings, refusal }));
-    }
-    allowed
 }
 
 impl From<Quota> for RateLimiter {

@@ -118,10 +118,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod acquire;
 mod algorithm;
 mod allowed;
 mod annotate;
+mod answer;
 mod builder;
+mod choice;
 mod decide;
 mod engine;
 pub mod error;
@@ -147,6 +150,7 @@ mod snapshot;
 mod wait;
 mod watch;
 
+pub use acquire::Acquire;
 pub use algorithm::Algorithm;
 pub use allowed::{Allowed, Standing};
 pub use annotate::Annotate;
@@ -165,4 +169,3 @@ pub use reserve::Reservation;
 pub use retime::Retime;
 pub use service::RateLimit;
 pub use snapshot::Snapshot;
-pub use wait::Acquire;

@@ -1,23 +1,19 @@
-//! Waiting for one's turn: the shell around [`WaitQueue`].
+//! Waiting for one's turn: what a limiter does with its [`WaitQueue`].
 
-use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::Context;
 
-use pin_project_lite::pin_project;
-
+use super::acquire::Wait;
 use super::engine::Grant;
 use super::error::RateLimitedReason;
 use super::ledger::{Ledger, Refused};
 use super::limiter::Inner;
 use super::queue::{Place, WaitQueue, Waiter, Wakes};
-use super::{Allowed, RateLimited, RateLimiter};
-use crate::clock::{Nanos, Sleep};
+use super::{Allowed, RateLimited};
+use crate::clock::Nanos;
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 
 /// What a waiting call is told.
-type Verdict = Result<(Allowed, Option<Grant>), RateLimited>;
+pub(super) type Verdict = Result<(Allowed, Option<Grant>), RateLimited>;
 
 /// The queue of one limiter.
 pub(super) struct Waiting {
@@ -55,7 +51,7 @@ impl Waiting {
 }
 
 /// What a call that waits does next.
-enum Step {
+pub(super) enum Step {
     Done(Verdict),
     /// Nothing until the clock reads this, or it is woken.
     Sleep(Nanos),
@@ -144,7 +140,7 @@ impl Inner {
     }
 
     /// Decides at once or takes a place in the queue.
-    fn join(&self, now: Nanos, cost: u32, deadline: Nanos) -> Result<Place, Verdict> {
+    pub(super) fn join(&self, now: Nanos, cost: u32, deadline: Nanos) -> Result<Place, Verdict> {
         if self.shadow {
             let decision = self.engine.decide_apart(now, cost);
             return Err(self.answer(decision).map(|allowed| (allowed, None)));
@@ -187,7 +183,7 @@ impl Inner {
     }
 
     /// Looks whether the turn of `place` has come.
-    fn look(&self, place: Place, wait: &Wait, cx: &mut Context<'_>) -> Step {
+    pub(super) fn look(&self, place: Place, wait: &Wait, cx: &mut Context<'_>) -> Step {
         let now = self.clock.now();
         // Cloned here: what a waker does is its executor's affair, and not for under the lock.
         let waker = cx.waker().clone();
@@ -219,148 +215,18 @@ impl Inner {
     }
 
     /// Gives up `place`, and what it was granted without having heard of it.
-    fn leave(&self, place: Place, cost: u32) {
+    pub(super) fn leave(&self, place: Place, cost: u32) {
         let unheard = self.waiting.locked(|queue| queue.leave(place));
         if let Some(verdict) = unheard {
             self.give_back(verdict, cost);
         }
     }
 
-    fn give_back(&self, unheard: Verdict, cost: u32) {
+    pub(super) fn give_back(&self, unheard: Verdict, cost: u32) {
         if let Ok((_, Some(grant))) = unheard {
             let now = self.clock.now();
             self.engine.refund(&grant, now, cost);
             self.serve(now);
         }
-    }
-}
-
-/// What a waiting call asked for.
-#[derive(Clone, Copy, Debug)]
-struct Wait {
-    since: Nanos,
-    deadline: Nanos,
-    cost: u32,
-}
-
-pin_project! {
-    /// Waits for a call's turn; from [`RateLimiter::wait`] and [`RateLimiter::wait_n`].
-    ///
-    /// Owns its handle, so it is `'static`. Dropping it gives up its place, or what it was
-    /// granted without having heard of it.
-    #[must_use = "the call holds a place in the queue until this is polled or dropped"]
-    pub struct Acquire {
-        turn: Turn,
-        #[pin]
-        sleep: Option<Sleep>,
-        // What `sleep` sleeps towards.
-        until: Nanos,
-    }
-}
-
-/// One call's way through the queue.
-struct Turn {
-    limiter: RateLimiter,
-    wait: Wait,
-    stage: Stage,
-}
-
-enum Stage {
-    Queued(Place),
-    Decided(Verdict),
-    Done,
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        let inner = &self.limiter.0;
-        match std::mem::replace(&mut self.stage, Stage::Done) {
-            Stage::Queued(place) => inner.leave(place, self.wait.cost),
-            Stage::Decided(verdict) => inner.give_back(verdict, self.wait.cost),
-            Stage::Done => {}
-        }
-    }
-}
-
-impl Turn {
-    /// The verdict, once there is one; until then what to sleep towards.
-    fn step(&mut self, cx: &mut Context<'_>) -> Step {
-        match std::mem::replace(&mut self.stage, Stage::Done) {
-            Stage::Decided(verdict) => Step::Done(verdict),
-            Stage::Done => panic!("`Acquire` polled after it was ready"),
-            Stage::Queued(place) => {
-                let mut step = self.limiter.0.look(place, &self.wait, cx);
-                match &mut step {
-                    Step::Sleep(_) => self.stage = Stage::Queued(place),
-                    Step::Done(Ok((allowed, _))) => {
-                        let now = self.limiter.0.clock.now();
-                        allowed.waited = now.since(self.wait.since).into();
-                    }
-                    Step::Done(Err(_)) => {}
-                }
-                step
-            }
-        }
-    }
-}
-
-impl Acquire {
-    pub(super) fn new(limiter: RateLimiter, since: Nanos, cost: u32, deadline: Nanos) -> Self {
-        let stage = match limiter.0.join(since, cost, deadline) {
-            Ok(place) => Stage::Queued(place),
-            Err(verdict) => Stage::Decided(verdict),
-        };
-        let wait = Wait {
-            since,
-            deadline,
-            cost,
-        };
-        Self {
-            turn: Turn {
-                limiter,
-                wait,
-                stage,
-            },
-            sleep: None,
-            until: Nanos::ZERO,
-        }
-    }
-}
-
-impl Future for Acquire {
-    type Output = Result<Allowed, RateLimited>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        loop {
-            let until = match this.turn.step(cx) {
-                Step::Sleep(until) => until,
-                Step::Done(verdict) => {
-                    this.sleep.set(None);
-                    return Poll::Ready(verdict.map(|(allowed, _)| allowed));
-                }
-            };
-            if this.sleep.is_none() || *this.until != until {
-                *this.until = until;
-                let sleep = this.turn.limiter.0.clock.sleep_until(until);
-                this.sleep.set(Some(sleep));
-            }
-            if let Some(sleep) = this.sleep.as_mut().as_pin_mut()
-                && sleep.poll(cx).is_pending()
-            {
-                return Poll::Pending;
-            }
-            this.sleep.set(None);
-        }
-    }
-}
-
-impl fmt::Debug for Acquire {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Acquire")
-            .field("limiter", &self.turn.limiter.name())
-            .field("wait", &self.turn.wait)
-            .field("queued", &matches!(self.turn.stage, Stage::Queued(_)))
-            .finish()
     }
 }

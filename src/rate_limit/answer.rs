@@ -1,0 +1,55 @@
+//! Decisions of the engine, in the words of the handle.
+
+use super::algorithm::Balance;
+use super::allowed::Extra;
+use super::engine::Decision;
+use super::error::RateLimitedReason;
+use super::ledger::Refused;
+use super::limiter::Inner;
+use super::{Allowed, RateLimited, Standing};
+use crate::clock::Nanos;
+use crate::sync::Ordering;
+
+impl Inner {
+    /// Puts a decision in the words of the handle.
+    pub(super) fn outcome(&self, decision: Decision) -> Result<Allowed, RateLimited> {
+        let Decision { outcome, standings } = decision;
+        let name = || self.name.clone();
+        let refusal = match outcome {
+            Ok(balance) => return Ok(allowed(balance, standings, None)),
+            Err(Refused::Spent(shortfall)) => RateLimited::spent(name(), shortfall),
+            Err(Refused::AboveBurst(balance)) => {
+                RateLimited::for_good(name(), RateLimitedReason::CostAboveBurst, balance)
+            }
+        };
+        if standings.is_empty() {
+            return Err(refusal);
+        }
+        Err(refusal.with_standings(standings.into()))
+    }
+
+    #[cold]
+    pub(super) fn decide_apart(&self, now: Nanos, cost: u32) -> Result<Allowed, RateLimited> {
+        self.answer(self.engine.decide_apart(now, cost))
+    }
+
+    /// As [`outcome`](Self::outcome); in shadow mode refusals turn into admissions and count.
+    pub(super) fn answer(&self, decision: Decision) -> Result<Allowed, RateLimited> {
+        self.outcome(decision).or_else(|refusal| {
+            if !self.shadow {
+                return Err(refusal);
+            }
+            self.held_back.fetch_add(1, Ordering::Relaxed);
+            let standings = refusal.standings().to_vec();
+            Ok(allowed(standings[0].0, standings, Some(refusal)))
+        })
+    }
+}
+
+fn allowed(balance: Balance, standings: Vec<Standing>, refusal: Option<RateLimited>) -> Allowed {
+    let mut allowed = Allowed::new(balance);
+    if !standings.is_empty() || refusal.is_some() {
+        allowed.extra = Some(Box::new(Extra { standings, refusal }));
+    }
+    allowed
+}
