@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use super::gate::Way;
 use super::shared::Shared;
-use crate::clock::{Nanos, Sleep};
+use crate::clock::Sleep;
 use crate::sync::Mutex;
 
 /// Wakes the ready queue when time alone changes what a breaker decides.
@@ -13,12 +13,7 @@ use crate::sync::Mutex;
 /// One timer for all who wait: with one each, all of them would wake for a few places. It is set
 /// by those who wait, whose runtime it needs, and wakes the queue itself.
 #[derive(Default)]
-pub(super) struct Alarm(Mutex<Option<Set>>);
-
-struct Set {
-    deadline: Nanos,
-    sleep: Pin<Box<Sleep>>,
-}
+pub(super) struct Alarm(Mutex<Option<Pin<Box<Sleep>>>>);
 
 impl Alarm {
     /// Sets the alarm for the next change that time brings; ready where it has come by now.
@@ -31,18 +26,19 @@ impl Alarm {
             return Poll::Pending;
         };
         let waker = Waker::from(Arc::new(Ring(Arc::downgrade(shared))));
+        // Set anew by each who waits: the runtime of the one before may be gone.
         let fresh = shared.clock.sleep_until(deadline);
         // Polled under the lock, which none of what it calls takes: it registers, and a timer
         // that is over by now says so and wakes nobody.
-        let mut set = self.0.lock();
-        let set = match &mut *set {
-            Some(set) if set.deadline == deadline => set,
-            unset => unset.insert(Set {
-                deadline,
-                sleep: Box::pin(fresh),
-            }),
+        let mut sleep = self.0.lock();
+        let sleep = match &mut *sleep {
+            Some(sleep) => {
+                sleep.as_mut().set(fresh);
+                sleep
+            }
+            unset => unset.insert(Box::pin(fresh)),
         };
-        set.sleep.as_mut().poll(&mut Context::from_waker(&waker))
+        sleep.as_mut().poll(&mut Context::from_waker(&waker))
     }
 }
 
@@ -89,7 +85,6 @@ impl Shared {
 
 impl fmt::Debug for Alarm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let deadline = self.0.lock().as_ref().map(|set| set.deadline);
-        write!(f, "Alarm({deadline:?})")
+        f.write_str("Alarm")
     }
 }

@@ -182,6 +182,15 @@ impl CircuitBreaker {
         self.admit_noted()
     }
 
+    /// The same, for a handle that nobody else needs: one shared count less.
+    #[inline]
+    pub(crate) fn into_admitted(self) -> Result<Admitted, CircuitOpen> {
+        match self.0.pass_at_once() {
+            Some(ticket) => Ok(Admitted::new(self, ticket)),
+            None => self.admit_noted(),
+        }
+    }
+
     #[inline(never)]
     fn admit_noted(&self) -> Result<Admitted, CircuitOpen> {
         let ticket = self.0.admit(Inner::Ready)?;

@@ -126,7 +126,7 @@ where
     #[inline]
     fn admit(&mut self, request: &Request) -> Result<Option<Admitted>, CircuitOpen> {
         match self.key.find(&self.breakers, request)? {
-            Some(breaker) => breaker.admit().map(Some),
+            Some(breaker) => breaker.into_admitted().map(Some),
             None => Ok(None),
         }
     }

@@ -59,6 +59,9 @@ impl<C, M, E> CircuitBreakerLayer<Single, C, M, E> {
     /// `ConcurrencyLimit` does: drop it if its caller has given up. A call is still refused where
     /// the circuit opens between readiness and call.
     ///
+    /// Waiting takes one timer for all, and so a tokio runtime, unless the breaker's clock is a
+    /// manual one.
+    ///
     /// # Panics
     ///
     /// Where [`try_pending_while_open`](Self::try_pending_while_open) fails.

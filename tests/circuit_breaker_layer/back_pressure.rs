@@ -1,5 +1,6 @@
 //! `poll_ready` that waits while the circuit is open.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
@@ -7,7 +8,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio_test::task::{Spawn, spawn};
-use tower::{Layer, Service, ServiceExt, service_fn};
+use tower::balance::p2c::Balance;
+use tower::discover::ServiceList;
+use tower::load::Constant;
+use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
 use tower_sluice::Error;
 use tower_sluice::circuit_breaker::{
     CircuitBreaker, CircuitBreakerLayer, CircuitBreakerService, CircuitEvent, CircuitEventKind,
@@ -292,7 +296,7 @@ async fn h51_no_wake_up_is_lost_in_a_thousand_rounds_on_several_threads() {
             async move {
                 tokio::task::yield_now().await;
                 made.fetch_add(1, Ordering::SeqCst);
-                Ok::<_, std::convert::Infallible>(())
+                Ok::<_, Infallible>(())
             }
         });
         let service = CircuitBreakerLayer::from(breaker.clone())
@@ -348,4 +352,60 @@ async fn tokio_time_wakes_them_too() {
         before.elapsed() >= OPEN,
         "nothing but the open time ended the wait"
     );
+}
+
+#[test]
+fn a_runtime_that_ends_leaves_no_dead_timer_behind() {
+    let layer = CircuitBreakerLayer::new("long-lived", brittle().build().unwrap());
+    let mut service = layer.pending_while_open().layer(Actor);
+    assert!(now(call(&mut service, Act::Fail)).is_err());
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_time().start_paused(true).build().unwrap()
+    };
+    let first = runtime();
+    let mut waiting = service.clone();
+    first.block_on(async { assert!(poll_ready(&mut waiting).is_pending()) });
+    drop(first);
+    let made = runtime().block_on(async {
+        let ready = service.ready().await.expect("the inner service is well");
+        ready.call(Act::Answer).await
+    });
+    assert_eq!(
+        made,
+        Ok(Act::Answer),
+        "the second runtime set the alarm anew"
+    );
+}
+
+#[tokio::test]
+async fn a_balancer_sends_calls_elsewhere_while_one_circuit_is_open() {
+    let (time, breaker) = circuit(brittle());
+    let guarded = |name: &'static str, breaker: CircuitBreaker| {
+        let layer = CircuitBreakerLayer::from(breaker).pending_while_open();
+        let answer = service_fn(move |()| std::future::ready(Ok::<_, Infallible>(name)));
+        Constant::new(layer.layer(answer).map_err(BoxError::from), 0_u32)
+    };
+    let (_, healthy) = circuit(brittle());
+    let endpoints = [
+        guarded("first", breaker.clone()),
+        guarded("second", healthy),
+    ];
+    let mut balancer = Balance::new(ServiceList::new(endpoints));
+    open(&breaker);
+    for _ in 0..50 {
+        let answer = balancer.ready().await.unwrap().call(()).await.unwrap();
+        assert_eq!(answer, "second", "the first is not ready");
+    }
+    time.advance(OPEN);
+    let mut firsts = 0;
+    for _ in 0..200 {
+        let answer = balancer.ready().await.unwrap().call(()).await.unwrap();
+        firsts += usize::from(answer == "first");
+    }
+    assert!(
+        firsts > 0,
+        "woken by its open time, with nobody polling for it"
+    );
+    assert_eq!(breaker.state(), CircuitState::Closed);
 }

@@ -6,8 +6,11 @@ use tower_layer::Layer;
 use tower_service::Service;
 use tower_sluice::Error;
 use tower_sluice::circuit_breaker::error::CircuitOpenReason;
-use tower_sluice::circuit_breaker::{CircuitBreakerLayer, CircuitBreakers, CircuitState};
+use tower_sluice::circuit_breaker::{
+    CircuitBreakerLayer, CircuitBreakers, CircuitOpen, CircuitState,
+};
 use tower_sluice::clock::Clock;
+use tower_test::assert_request_eq;
 
 use crate::harness::{Act, Actor, OPEN, brittle, call, circuit, now, panics, poll_ready};
 use crate::support::strict::{NotWell, Readiness, Strict};
@@ -224,4 +227,34 @@ fn a_due_probe_that_meets_an_unpolled_instance_is_refused_and_stays_due() {
     );
     assert_eq!(breaker.snapshot().state, CircuitState::Closed);
     assert_eq!(counts.calls(), 1);
+}
+
+#[tokio::test]
+async fn under_tower_test_calls_and_errors_pass_and_a_refusal_is_not_seen_inside() {
+    let (_, breaker) = circuit(brittle());
+    let layer = CircuitBreakerLayer::from(breaker).flatten_error();
+    let (mut service, mut inner) = tower_test::mock::spawn_layer::<&str, &str, _>(layer);
+    inner.allow(0);
+    tokio_test::assert_pending!(service.poll_ready());
+    inner.allow(2);
+    assert!(service.is_woken(), "the inner service wakes our caller");
+    tokio_test::assert_ready_ok!(service.poll_ready());
+    let mut answered = tokio_test::task::spawn(service.call("one"));
+    assert_request_eq!(inner, "one").send_response("fine");
+    assert_eq!(tokio_test::assert_ready_ok!(answered.poll()), "fine");
+    tokio_test::assert_ready_ok!(service.poll_ready());
+    let mut failed = tokio_test::task::spawn(service.call("two"));
+    tokio_test::assert_pending!(failed.poll());
+    assert_request_eq!(inner, "two").send_error("down");
+    assert!(failed.is_woken());
+    let error = tokio_test::assert_ready_err!(failed.poll());
+    assert!(!error.is::<CircuitOpen>(), "the inner service's own");
+    tokio_test::assert_ready_ok!(
+        service.poll_ready(),
+        "open: ready though nothing is allowed"
+    );
+    let mut refused = tokio_test::task::spawn(service.call("three"));
+    assert!(tokio_test::assert_ready_err!(refused.poll()).is::<CircuitOpen>());
+    let mut next = tokio_test::task::spawn(inner.next_request());
+    tokio_test::assert_pending!(next.poll(), "the refused call did not reach it");
 }
