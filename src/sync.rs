@@ -12,7 +12,7 @@ mod real {
 
 #[cfg(sluice_loom)]
 mod modelled {
-    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
     pub(crate) use loom::sync::{Arc, MutexGuard};
 
     /// loom's lock with the face of parking_lot's: no poisoning.
