@@ -45,6 +45,8 @@ fn strip<'a>(text: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -68,5 +70,21 @@ mod tests {
             assert_eq!(Dialect::of(&headers), dialect, "{content_type:?}");
         }
         assert_eq!(Dialect::of(&HeaderMap::new()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_a_panic(
+            prefix in prop::sample::select(vec!["", "application/grpc", "application/grpc-web"]),
+            rest in prop::collection::vec(32_u8..=255, 0..20),
+        ) {
+            let text = [prefix.as_bytes(), &rest].concat();
+            if let Ok(value) = HeaderValue::from_bytes(&text) {
+                let mut headers = HeaderMap::new();
+                headers.insert(CONTENT_TYPE, value);
+                let starts_so = text.to_ascii_lowercase().starts_with(b"application/grpc");
+                prop_assert!(starts_so || Dialect::of(&headers).is_none());
+            }
+        }
     }
 }

@@ -6,8 +6,8 @@ use ::http::{HeaderName, HeaderValue, Request};
 
 /// The path of a request, for `keyed_ref(quota, http::path)`.
 ///
-/// On a server the caller writes it, so every made-up path is a new key;
-/// [`matched_path`](super::matched_path) has only as many as there are routes.
+/// On a server the caller writes it, so every made-up path is a new key; with feature `axum`,
+/// `http::matched_path` has only as many as there are routes.
 pub fn path<B>(request: &Request<B>) -> &str {
     request.uri().path()
 }
@@ -49,6 +49,8 @@ pub fn header<B>(name: HeaderName) -> impl Fn(&Request<B>) -> Option<HeaderValue
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -72,6 +74,18 @@ mod tests {
         assert_eq!(find("/x", b"not a host"), None);
         assert_eq!(find("/x", b"\xff"), None);
         assert_eq!(authority(&Request::new(())), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_host_is_read_without_a_panic(host in prop::collection::vec(32_u8..=255, 0..60)) {
+            if let Ok(value) = HeaderValue::from_bytes(&host) {
+                let request = Request::get("/").header(HOST, value).body(()).expect("a request");
+                let found = authority(&request);
+                let same = |found: Authority| found.as_str().as_bytes() == host;
+                prop_assert!(found.is_none_or(same), "as it is written, or not at all");
+            }
+        }
     }
 
     #[test]

@@ -6,6 +6,8 @@
 use std::time::{Duration, SystemTime};
 
 use axum::response::Response;
+use futures_util::FutureExt;
+use tower::{Layer, ServiceExt};
 use tower_sluice::clock::Clock;
 use tower_sluice::http::{self as sluice, RateHeaders};
 use tower_sluice::rate_limit::{Quota, RateLimitLayer, RateLimiter};
@@ -116,4 +118,43 @@ fn h67_seconds_left_and_the_epoch_agree_and_only_one_follows_the_wall_clock() {
             "a wall clock that jumps moves the epoch alone: {quota:?}"
         );
     }
+}
+
+#[test]
+fn each_key_and_each_waiting_call_is_told_where_it_stands_itself() {
+    let clock = Clock::manual();
+    let layer = RateLimitLayer::keyed(Quota::per_minute(2), |request: &http::Request<_>| {
+        request.headers()["client"].as_bytes().to_vec()
+    })
+    .clock(clock.clone())
+    .headers(RateHeaders::new().three_fields())
+    .respond_with(sluice::respond);
+    for (client, remaining) in [(b"a", 1), (b"a", 0), (b"b", 1)] {
+        let response = call(&layer, get(&[("client", client)]));
+        assert_eq!(number(&response, "ratelimit-remaining"), remaining);
+    }
+
+    let limiter = RateLimiter::builder(Quota::per_minute(1))
+        .clock(clock.clone())
+        .build()
+        .expect("a valid quota");
+    let waiting = RateLimitLayer::from(limiter.clone())
+        .wait(Duration::from_secs(90))
+        .headers(RateHeaders::new().three_fields())
+        .respond_with(sluice::respond);
+    limiter.check().expect("the one of this minute");
+    let service = waiting.layer(tower::service_fn(crate::over::ok));
+    let mut answer = std::pin::pin!(service.oneshot(get(&[])));
+    assert!(answer.as_mut().now_or_never().is_none(), "it waits");
+    let refused = call(&waiting, get(&[]));
+    assert_eq!(refused.status(), 429, "a second would wait too long");
+    assert_eq!(number(&refused, "retry-after"), 120);
+    clock.advance(Duration::from_secs(60));
+    let Ok(response) = answer.now_or_never().expect("its turn has come");
+    assert_eq!(
+        number(&response, "ratelimit-remaining"),
+        0,
+        "told at its turn"
+    );
+    assert_eq!(number(&response, "ratelimit-reset"), 60);
 }
