@@ -49,11 +49,13 @@ pub struct StatusClassifier<Via> {
     /// Later ones win. Most users have none, and then a clone counts no reference.
     rules: Option<Arc<[Rule]>>,
     retry_after_floor: bool,
-    ignored: Option<fn(&(dyn Error + 'static)) -> bool>,
+    ignored: Option<Arc<[IsIgnored]>>,
     via: PhantomData<fn() -> Via>,
 }
 
 type Rule = (RangeInclusive<u16>, Outcome);
+
+type IsIgnored = fn(&(dyn Error + 'static)) -> bool;
 
 impl<Via> StatusClassifier<Via> {
     /// Counts errors and 5xx as failures, as the table says.
@@ -114,7 +116,7 @@ impl<Via> StatusClassifier<Via> {
     /// Default: only refusals of this crate are ignored.
     ///
     /// It is given the outermost error and may walk its sources; a panic reaches the caller, and
-    /// the call is recorded as a failure.
+    /// the call is recorded as a failure. Several add up.
     ///
     /// ```
     /// use tower_sluice::http::StatusClassifier;
@@ -126,7 +128,8 @@ impl<Via> StatusClassifier<Via> {
     /// ```
     #[must_use]
     pub fn ignore_errors(mut self, is_ignored: fn(&(dyn Error + 'static)) -> bool) -> Self {
-        self.ignored = Some(is_ignored);
+        let before = self.ignored.as_deref().unwrap_or_default().iter().copied();
+        self.ignored = Some(before.chain([is_ignored]).collect());
         self
     }
 
@@ -144,8 +147,8 @@ impl<Via> StatusClassifier<Via> {
     }
 
     fn of_error(&self, error: &(dyn Error + 'static)) -> Outcome {
-        let ignored = self.ignored.is_some_and(|ignored| ignored(error));
-        if ignored || is_refusal(error) {
+        let ignored = self.ignored.as_deref().unwrap_or_default();
+        if is_refusal(error) || ignored.iter().any(|is_ignored| is_ignored(error)) {
             Outcome::Ignored
         } else {
             Outcome::Failure
@@ -192,6 +195,7 @@ impl<Via> Clone for StatusClassifier<Via> {
     fn clone(&self) -> Self {
         Self {
             rules: self.rules.clone(),
+            ignored: self.ignored.clone(),
             ..*self
         }
     }

@@ -21,6 +21,10 @@ impl<A, C, M, E> CircuitBreakerLayer<A, C, M, E> {
     /// Ends calls where the bodies of their responses end, not at the response heads: slow bodies
     /// are slow calls, broken bodies are failures, and a status in the trailers is seen.
     ///
+    /// Where answers are streams that live long by design, callers end them by going away: with a
+    /// slow threshold the default cancel rule counts those as slow, so set
+    /// [`Cancel::Ignore`](crate::circuit_breaker::Cancel::Ignore) there, or end calls at their heads.
+    ///
     /// The responses become [`Response`]`<`[`TrackedBody`]`<B, …>>`, which see for when a body is
     /// at its end. It takes the classifiers of this crate, and closures, whose verdict at the
     /// head stands whatever the body does.

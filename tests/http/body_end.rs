@@ -1,16 +1,14 @@
 //! Where a call ends: the rules of `TrackedBody`, on bodies that do as they are told.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Context;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use http::{HeaderMap, HeaderValue, Request, Response};
-use http_body::{Body, Frame, SizeHint};
+use http::{Request, Response};
+use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use parking_lot::Mutex;
 use tower::{Layer, ServiceExt};
@@ -22,101 +20,7 @@ use tower_sluice::clock::{Clock, ManualClock};
 use tower_sluice::grpc::CodeClassifier;
 use tower_sluice::http::{ClassifyEnd, StatusClassifier};
 
-/// What a body does when it is polled.
-#[derive(Clone, Debug)]
-enum Step {
-    Data(&'static str),
-    Trailers(&'static [(&'static str, &'static str)]),
-    Error,
-    Panic,
-    Pending,
-    Advance(ManualClock, Duration),
-}
-
-/// A body that does `steps`, then ends.
-#[derive(Clone, Debug, Default)]
-struct Script {
-    steps: VecDeque<Step>,
-    /// Says that it is at its end when no step is left.
-    says_end: bool,
-    length: Option<u64>,
-}
-
-impl Script {
-    fn new(steps: impl IntoIterator<Item = Step>) -> Self {
-        let steps = steps.into_iter().collect();
-        Self {
-            steps,
-            ..Self::default()
-        }
-    }
-
-    fn saying_end(self) -> Self {
-        Self {
-            says_end: true,
-            ..self
-        }
-    }
-
-    fn declaring(self, length: u64) -> Self {
-        let length = Some(length);
-        Self { length, ..self }
-    }
-}
-
-#[derive(Debug, PartialEq)]
-struct Broken;
-
-impl std::fmt::Display for Broken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("broken")
-    }
-}
-
-impl std::error::Error for Broken {}
-
-impl Body for Script {
-    type Data = Bytes;
-    type Error = Broken;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
-        Poll::Ready(match self.steps.pop_front() {
-            None => None,
-            Some(Step::Data(text)) => Some(Ok(Frame::data(Bytes::from_static(text.as_bytes())))),
-            Some(Step::Trailers(pairs)) => Some(Ok(Frame::trailers(headers(pairs)))),
-            Some(Step::Error) => Some(Err(Broken)),
-            Some(Step::Panic) => panic!("the body panics"),
-            Some(Step::Pending) => {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            Some(Step::Advance(clock, time)) => {
-                clock.advance(time);
-                return self.poll_frame(cx);
-            }
-        })
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.says_end && self.steps.is_empty()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.length
-            .map_or_else(SizeHint::default, SizeHint::with_exact)
-    }
-}
-
-fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-    let pairs = pairs.iter().map(|&(name, value)| {
-        let name = http::HeaderName::from_static(name);
-        (name, HeaderValue::from_static(value))
-    });
-    pairs.collect()
-}
+use crate::script::{Broken, Script, Step, headers};
 
 /// How each call ended and how long it took, as the listener heard it.
 type Heard = Arc<Mutex<Vec<(CallEnd, Duration)>>>;

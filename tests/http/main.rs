@@ -3,6 +3,7 @@
 #![cfg(feature = "http")]
 #![allow(unreachable_pub)] // a test binary is nobody's dependency
 
+mod auto_traits;
 mod body_end;
 mod body_end_hyper;
 mod client_keys;
@@ -16,6 +17,7 @@ mod preflight;
 mod rate_headers;
 mod raw_grpc;
 mod refusal_cost;
+mod script;
 mod waits;
 mod whole_calls;
 

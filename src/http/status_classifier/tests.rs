@@ -88,11 +88,13 @@ fn our_own_refusals_never_count() {
 
 #[test]
 fn errors_the_caller_caused_may_be_ignored() {
-    let classifier = StatusClassifier::new().ignore_errors(|error| {
-        error
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::InvalidInput)
-    });
+    let classifier = StatusClassifier::new()
+        .ignore_errors(|error| {
+            error
+                .downcast_ref::<io::Error>()
+                .is_some_and(|error| error.kind() == io::ErrorKind::InvalidInput)
+        })
+        .ignore_errors(|error| error.is::<std::fmt::Error>());
     let head = |kind| {
         let error = io::Error::from(kind);
         let result: Result<'_> = Err(&error);
