@@ -238,3 +238,19 @@ fn a_condition_met_during_the_ramp_reopens() {
         .failure();
     assert_eq!(breaker.state(), CircuitState::Open);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_spawned_driver_runs_on_paused_time_and_ends_with_the_last_handle() {
+    let policy = trips_at(1).build().expect("a sound policy");
+    let breaker = tower_sluice::circuit_breaker::CircuitBreaker::new("driven", policy);
+    let driver = tokio::spawn(breaker.drive());
+    trip(&breaker);
+    tokio::time::sleep(SECOND + Duration::from_millis(1)).await;
+    assert_eq!(breaker.state(), CircuitState::HalfOpen, "with no call");
+    let held = breaker.acquire_owned().expect("a probe");
+    drop(breaker);
+    tokio::task::yield_now().await;
+    assert!(!driver.is_finished(), "a permit is a handle too");
+    drop(held);
+    driver.await.expect("it ends");
+}

@@ -1,5 +1,6 @@
 //! When a circuit trips, how it recovers: a validated value.
 
+mod build;
 mod builder;
 mod open_time;
 mod rate;

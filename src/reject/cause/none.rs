@@ -2,7 +2,7 @@ use crate::reject::Refusal;
 
 /// Nothing stands behind a refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cause;
+pub(crate) struct Cause(());
 
 impl Cause {
     pub(crate) fn source(
