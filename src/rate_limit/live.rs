@@ -7,7 +7,8 @@
 //!
 //! - `set_quota` first swaps the state for [`SEALED`], then writes the numbers, then stores the
 //!   new state. It never stores a value that the word has held before under another quota (it
-//!   picks the offset of the new quota's time so that its states are all above the old ones).
+//!   picks the offset of the new quota's time so that its states are all above the old ones;
+//!   only after a debt of decades does it start again below).
 //! - A decision reads the state, then the numbers. To admit, it swaps the state it read for the
 //!   next one: if that succeeds, the word held that state all along and the numbers belong to
 //!   it. To refuse, it reads the state once more, for the same reason. It writes nothing.
@@ -235,6 +236,7 @@ impl LiveGcra {
         control.peak = control.peak.max(unmarked(old));
         let (rule, state) = control.rule.replaced_by(quota, old, now, control.peak + 1);
         control.rule = rule;
+        control.peak = state;
         control.generation += 1;
         self.publish(&rule);
         self.state.store(state, Ordering::Release);

@@ -73,8 +73,8 @@
 //!
 //! Quotas are limited to one call per nanosecond and to 36 years for a full bucket; beyond
 //! that [`ConfigError`](crate::ConfigError) names the limit. Clocks that go back never refill and
-//! never lengthen a quoted wait beyond the time to full. After 73 years or more without a restart
-//! time stands still: nothing is admitted for free.
+//! never lengthen a quoted wait beyond the time to full. After decades without a restart (36
+//! years at the very least) time stands still: nothing is admitted for free.
 //!
 //! # Panics and errors
 //!

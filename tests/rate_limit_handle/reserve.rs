@@ -128,3 +128,22 @@ fn an_estimate_above_the_burst_is_refused_and_takes_nothing() {
     assert_eq!(refusal.retry_after(), None);
     assert_eq!(remaining(&limiter), 3);
 }
+
+#[test]
+fn a_debt_of_half_a_million_years_ends_with_a_new_quota() {
+    let (limiter, time) = manual(Quota::per_hour(1));
+    for round in 0..10 {
+        let call = limiter.reserve(1).expect("one is there");
+        call.settle(u32::MAX);
+        let quota = [Quota::per_second(1), Quota::per_second(3).burst(1)][round % 2];
+        limiter.set_quota(quota).expect("the same algorithm");
+        assert!(limiter.check().is_err(), "round {round}: nothing for free");
+        time.advance(quota.interval() + std::time::Duration::from_nanos(1));
+        assert!(
+            limiter.check().is_ok(),
+            "round {round}: no longer than the new quota's own"
+        );
+        assert!(limiter.check().is_err(), "round {round}: one, and not two");
+        time.advance(secs(1));
+    }
+}

@@ -67,7 +67,7 @@ impl FixedWindow {
         let load = if window.used == 0 {
             0
         } else {
-            self.edges.to_end(window.now, window.end)
+            self.edges.until_end(window.now, window.end)
         };
         Balance {
             quota: self.edges.quota,

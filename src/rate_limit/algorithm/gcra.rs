@@ -27,7 +27,7 @@
 //! # The word
 //!
 //! 0 is fresh. TAT stays below 2^63 for 73 years of uptime at the very least (146 for all but the
-//! slowest quotas); after that, time stands still. The top bit marks a debt: a TAT further ahead
+//! slowest quotas; half of it where quotas were replaced); after that, time stands still. The top bit marks a debt: a TAT further ahead
 //! than a full bucket because someone settled for more than was there. Without the mark, such a
 //! TAT only means that the clock went back, and no wait longer than a full bucket's is quoted.
 
@@ -40,6 +40,9 @@ use crate::rate_limit::Quota;
 const ONE: u64 = 1 << 63;
 /// The mark of a state that is ahead of a full bucket because of a debt.
 const DEBT: u64 = 1 << 63;
+
+/// The highest offset: it leaves 2^61 units, 36 years, below the mark.
+const HIGHEST_OFFSET: u64 = 1 << 61;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gcra {
@@ -159,7 +162,8 @@ impl Gcra {
     }
 
     /// The rule of another quota and the state that carries `old` over to it, as [`Rule::carry`],
-    /// with an offset that puts the state, and all that follow, at `least` or above.
+    /// with an offset that puts the state, and all that follow, at `least` or above; unless that
+    /// is decades ahead, where a debt has been: then the count starts again from the time.
     pub(in crate::rate_limit) fn replaced_by(
         &self,
         quota: Quota,
@@ -171,7 +175,11 @@ impl Gcra {
         let (now, load) = self.time_to_full(old, now);
         let load = next.load_of(load, now);
         let plain = next.units(now) + load;
-        let state = plain.max(least);
+        let state = if least <= HIGHEST_OFFSET {
+            plain.max(least)
+        } else {
+            plain
+        };
         (next.with_offset(state - plain), state)
     }
 

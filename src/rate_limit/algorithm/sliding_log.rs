@@ -109,7 +109,7 @@ impl Rule for SlidingLog {
         }
         Err(Shortfall {
             balance: self.balance(log, now),
-            lacking: self.edges.to_end(at, log.down_to(budget)),
+            lacking: self.edges.until_end(at, log.down_to(budget)),
         })
     }
 
@@ -132,7 +132,7 @@ impl Rule for SlidingLog {
         Balance {
             quota: self.edges.quota,
             now,
-            load: self.edges.to_end(at, until),
+            load: self.edges.until_end(at, until),
             left: self.left(log.spent_at(at)),
             scale: Scale::Nanos,
         }

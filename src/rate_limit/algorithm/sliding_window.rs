@@ -113,7 +113,7 @@ impl SlidingWindow {
             load: if counts == 0 {
                 0
             } else {
-                self.edges.to_end(window.now, window.end)
+                self.edges.until_end(window.now, window.end)
             },
             left: self.edges.limit.saturating_sub(self.weight(window)) as u32,
             scale: Scale::Nanos,

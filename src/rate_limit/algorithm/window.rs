@@ -35,7 +35,7 @@ impl Edges {
     }
 
     /// From `now` to `end`; no longer than a period even where the clock went back.
-    pub(super) fn to_end(&self, now: u64, end: u64) -> u64 {
+    pub(super) fn until_end(&self, now: u64, end: u64) -> u64 {
         end.saturating_sub(now).min(self.period)
     }
 
