@@ -6,6 +6,7 @@ use ::http::{HeaderMap, HeaderName, HeaderValue, Response};
 use super::message::percent_encoded;
 use super::{Code, Dialect, Responder, retry_info};
 use crate::http::Refused;
+use crate::http::respond_body::EmptyBody;
 use crate::http::retry_after::{digits, whole_millis};
 use crate::reject::Refusal;
 
@@ -25,7 +26,7 @@ use crate::reject::Refusal;
 /// within `grpc-status-details-bin` for the program. The response is marked as [`Refused`].
 ///
 /// [`Responder`](super::Responder) changes the codes and follows the request's content type.
-pub fn respond<R: Refusal, B: Default>(refusal: &R) -> Response<B> {
+pub fn respond<R: Refusal, B: EmptyBody>(refusal: &R) -> Response<B> {
     Responder::new().answer(refusal, Dialect::Http2)
 }
 
@@ -34,14 +35,14 @@ const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 pub(super) const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
-pub(super) fn refused<R: Refusal, B: Default>(
+pub(super) fn refused<R: Refusal, B: EmptyBody>(
     refusal: &R,
     code: Code,
     retry_after: Option<Duration>,
     dialect: Dialect,
 ) -> Response<B> {
     let message = refusal.to_string();
-    let mut response = Response::new(B::default());
+    let mut response = Response::new(B::empty());
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, dialect.content_type());
     headers.insert(STATUS, HeaderValue::from_static(code.digits()));

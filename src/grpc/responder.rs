@@ -5,6 +5,7 @@ use ::http::{Request, Response};
 use super::respond::refused;
 use super::{Code, Dialect};
 use crate::ConfigError;
+use crate::http::respond_body::EmptyBody;
 use crate::reject::{Refusal, RefusalKind, Respond};
 
 /// Answers refused gRPC calls as [`respond`](super::respond) does, with codes of choice, and in
@@ -74,7 +75,7 @@ impl Responder {
         self
     }
 
-    pub(crate) fn answer<R: Refusal, B: Default>(
+    pub(crate) fn answer<R: Refusal, B: EmptyBody>(
         &self,
         refusal: &R,
         dialect: Dialect,
@@ -94,7 +95,7 @@ impl Default for Responder {
     }
 }
 
-impl<T, R: Refusal, B: Default> Respond<Request<T>, R, Response<B>> for Responder {
+impl<T, R: Refusal, B: EmptyBody> Respond<Request<T>, R, Response<B>> for Responder {
     fn respond(&self, request: &Request<T>, refusal: &R) -> Response<B> {
         let dialect = Dialect::of(request.headers()).unwrap_or(Dialect::Http2);
         self.answer(refusal, dialect)

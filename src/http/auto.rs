@@ -1,7 +1,7 @@
 use ::http::{Request, Response};
 
 use super::Responder;
-use super::respond_body::{RefusalBody, Text};
+use super::respond_body::{EmptyBody, RefusalBody, Text};
 use crate::grpc::{self, Dialect};
 use crate::reject::{Refusal, Respond};
 
@@ -67,7 +67,7 @@ impl<Body> AutoResponder<Body> {
 impl<T, R, B, Body> Respond<Request<T>, R, Response<B>> for AutoResponder<Body>
 where
     R: Refusal,
-    B: Default,
+    B: EmptyBody,
     Body: RefusalBody<R, B>,
 {
     fn respond(&self, request: &Request<T>, refusal: &R) -> Response<B> {

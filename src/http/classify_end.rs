@@ -31,6 +31,8 @@ pub trait ClassifyEnd<State, BodyError> {
     }
 }
 
+// Not recommended, so that what is missing is told in the trait's own words.
+#[diagnostic::do_not_recommend]
 impl<C, BodyError> ClassifyEnd<Infallible, BodyError> for C {
     fn end(
         &self,

@@ -2,6 +2,7 @@ use ::http::header::CONTENT_TYPE;
 use ::http::{HeaderValue, Response, StatusCode};
 
 use super::Refused;
+use super::respond_body::{EmptyBody, TextBody};
 use super::retry_after::whole_seconds;
 use crate::reject::{Refusal, RefusalKind};
 
@@ -30,10 +31,10 @@ use crate::reject::{Refusal, RefusalKind};
 /// assert_eq!(response.status(), 503);
 /// # }
 /// ```
-pub fn respond<R: Refusal, B: From<String>>(refusal: &R) -> Response<B> {
+pub fn respond<R: Refusal, B: TextBody>(refusal: &R) -> Response<B> {
     let status = status(refusal.kind());
     let text = status.canonical_reason().unwrap_or_default();
-    let mut response = refused(refusal, status, B::from(String::from(text)));
+    let mut response = refused(refusal, status, B::from_text(String::from(text)));
     response.headers_mut().insert(CONTENT_TYPE, TEXT);
     response
 }
@@ -41,8 +42,8 @@ pub fn respond<R: Refusal, B: From<String>>(refusal: &R) -> Response<B> {
 /// Answers a refused call like [`respond`], but without a body; for
 /// `.respond_with(http::respond_empty)` over bodies that cannot be made from text, such as
 /// tonic's.
-pub fn respond_empty<R: Refusal, B: Default>(refusal: &R) -> Response<B> {
-    refused(refusal, status(refusal.kind()), B::default())
+pub fn respond_empty<R: Refusal, B: EmptyBody>(refusal: &R) -> Response<B> {
+    refused(refusal, status(refusal.kind()), B::empty())
 }
 
 pub(super) const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");

@@ -18,6 +18,44 @@ pub trait RefusalBody<R, B>: sealed::Sealed {
     fn make(&self, refusal: &R, status: StatusCode, headers: &mut HeaderMap) -> B;
 }
 
+/// A body that can be made from text: every `B: From<String>`, among them axum's, `Full<Bytes>`,
+/// reqwest's and `String` itself.
+#[diagnostic::on_unimplemented(
+    message = "the response body `{Self}` cannot be made from text: it is not `From<String>`",
+    label = "this responder writes text",
+    note = "`http::respond_empty`, `http::Responder::empty` and `grpc::respond` take any body that is `Default`, such as tonic's"
+)]
+pub trait TextBody {
+    #[doc(hidden)]
+    fn from_text(text: String) -> Self;
+}
+
+// Not recommended, so that what is missing is told in the trait's own words.
+#[diagnostic::do_not_recommend]
+impl<B: From<String>> TextBody for B {
+    fn from_text(text: String) -> Self {
+        Self::from(text)
+    }
+}
+
+/// A body that can be empty: every `B: Default`.
+#[diagnostic::on_unimplemented(
+    message = "the response body `{Self}` cannot be left empty: it is not `Default`",
+    label = "this responder writes no body",
+    note = "`http::respond` takes any body that is `From<String>`; a closure `|refusal: &_| …` takes any body at all"
+)]
+pub trait EmptyBody {
+    #[doc(hidden)]
+    fn empty() -> Self;
+}
+
+#[diagnostic::do_not_recommend] // as above
+impl<B: Default> EmptyBody for B {
+    fn empty() -> Self {
+        Self::default()
+    }
+}
+
 /// The words of the status as plain text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Text;
@@ -37,23 +75,23 @@ pub struct BodyWith<F> {
     pub(super) make: F,
 }
 
-impl<R: Refusal, B: From<String>> RefusalBody<R, B> for Text {
+impl<R: Refusal, B: TextBody> RefusalBody<R, B> for Text {
     fn make(&self, _refusal: &R, status: StatusCode, headers: &mut HeaderMap) -> B {
         headers.insert(CONTENT_TYPE, TEXT);
-        B::from(String::from(status.canonical_reason().unwrap_or_default()))
+        B::from_text(String::from(status.canonical_reason().unwrap_or_default()))
     }
 }
 
-impl<R: Refusal, B: Default> RefusalBody<R, B> for Empty {
+impl<R: Refusal, B: EmptyBody> RefusalBody<R, B> for Empty {
     fn make(&self, _refusal: &R, _status: StatusCode, _headers: &mut HeaderMap) -> B {
-        B::default()
+        B::empty()
     }
 }
 
-impl<R: Refusal, B: From<String>> RefusalBody<R, B> for ProblemDetails {
+impl<R: Refusal, B: TextBody> RefusalBody<R, B> for ProblemDetails {
     fn make(&self, refusal: &R, status: StatusCode, headers: &mut HeaderMap) -> B {
         headers.insert(CONTENT_TYPE, PROBLEM);
-        B::from(problem(refusal, status))
+        B::from_text(problem(refusal, status))
     }
 }
 
