@@ -239,7 +239,8 @@ impl RateLimiter {
     /// spent under a quota that fills in a minute is full again in 30 s under the new one too.
     /// Counts in windows stay, and the window ends when it would have, or one new period from now
     /// if that is sooner. Nothing is given for free, and setting the same quota again changes
-    /// nothing.
+    /// nothing. (What lies beyond the time the new quota takes to fill is forgotten: a quota that
+    /// fills in a second, set for a moment in place of one that fills in an hour, wipes the slate.)
     ///
     /// # Errors
     ///
