@@ -3,7 +3,7 @@ use crossbeam_utils::CachePadded;
 use super::KeyedStats;
 use super::hasher::KeyHasher;
 use super::rules::{KeyRules, OneWord, TwoWords};
-use super::shards::{Full, Shards};
+use super::shards::Shards;
 use super::stored::StoredKey;
 use super::table::State;
 use crate::WhenFull;
