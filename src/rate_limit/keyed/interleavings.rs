@@ -72,7 +72,7 @@ fn loom_a_sweep_never_takes_a_key_that_counts_nor_gives_it_a_second_bucket() {
 #[test]
 fn loom_the_cap_is_hard_and_the_count_true() {
     loom::model(|| {
-        let store = Arc::new(Store::with_shards(Busy, 1, 2));
+        let store = Arc::new(Store::with_shards(Busy, 1, 1));
         let other = store.clone();
         let theirs = thread::spawn(move || charge(&other, 1, 1));
         let ours = charge(&store, 2, 1);

@@ -36,8 +36,9 @@ use crate::{ConfigError, Name};
 /// per key of `max_keys`, if that is more).
 ///
 /// A key is let go when its state is worth no more than that of a key never seen: its bucket is
-/// full, its window has ended. Calls look for such keys in passing, a bounded piece each (about
-/// one key a call); there is no task, and memory is given back. So nothing is forgotten that
+/// full, its window has ended. While there is room it is kept ten seconds longer, so that one in
+/// regular use is not put back each time. Calls look for such keys in passing, a bounded piece
+/// each; there is no task, and memory is given back. So nothing is forgotten that
 /// counts: a flood of new keys can neither reset a limit nor make the store grow, and what it
 /// costs others is the wait for a lock that is held for less than a microsecond.
 ///
@@ -225,7 +226,9 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
     /// at once and takes nothing. [`check`](Self::check) does not queue and may get in between;
     /// a waiting call then waits on, but never longer than `most`.
     ///
-    /// Cancel safe: dropping the future gives its place to the next and spends nothing.
+    /// Cancel safe: dropping the future gives its place to the next and spends nothing. Each call
+    /// in the queue must be polled for those behind it to move up: one that is held without being
+    /// polled keeps them waiting, each to the end of its own `most`.
     ///
     /// Sleeping takes a tokio runtime, except on a manual clock.
     ///
