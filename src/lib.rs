@@ -39,7 +39,7 @@
 //! 2. **Rate limit** outside the retry: a caller's call counts once, however often it is tried.
 //!    Inside it, each attempt counts, which is right where a provider counts attempts too.
 //! 3. **Retry** outside the breaker: each attempt is judged, and an open circuit ends the attempts
-//!    (do not retry a [`CircuitOpen`](circuit_breaker::CircuitOpen): it says how long to wait).
+//!    (do not retry a [`CircuitOpen`]: it says how long to wait).
 //!    With the breaker outside, a call that succeeds at the third attempt is one success.
 //! 4. **Circuit breaker** outside the timeout: a call that times out is then a failure with a
 //!    time. With the timeout outside, it is a dropped call, which counts by the cancel rule
