@@ -2,8 +2,8 @@ use super::{
     CircuitBreaker, CircuitBreakerBuilder, CircuitBreakerLayer, CircuitBreakers,
     CircuitBreakersBuilder, CircuitEvent, Keyed, PendingWhileOpen, Single,
 };
-use crate::ConfigError;
 use crate::clock::Clock;
+use crate::{ConfigError, Name};
 
 /// One circuit for every call.
 impl<C, M, E> CircuitBreakerLayer<Single, C, M, E> {
@@ -137,6 +137,16 @@ impl<K, F, C, M, E> CircuitBreakerLayer<Keyed<K, F>, C, M, E> {
     #[track_caller]
     pub fn clock(self, clock: impl Into<Clock>) -> Self {
         self.building("clock", |builder| builder.clock(clock))
+    }
+
+    /// Names the breakers, in refusals and events. Default: `keyed`.
+    ///
+    /// # Panics
+    ///
+    /// As [`on_event`](Self::on_event).
+    #[track_caller]
+    pub fn named(self, name: impl Into<Name>) -> Self {
+        self.building("named", |builder| builder.name(name))
     }
 
     #[track_caller]

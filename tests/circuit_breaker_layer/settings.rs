@@ -65,6 +65,7 @@ fn a_listener_on_a_keyed_layer_hears_the_key() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let listener = heard.clone();
     let layer = CircuitBreakerLayer::keyed(brittle().build().unwrap(), |act: &Act| *act as u8)
+        .named("hosts")
         .clock(Clock::manual())
         .on_event(move |key: &u8, event: &CircuitEvent| {
             listener
@@ -77,6 +78,8 @@ fn a_listener_on_a_keyed_layer_hears_the_key() {
     let opened = (CircuitState::Closed, CircuitState::Open);
     assert_eq!(*heard.lock(), [(Act::Fail as u8, opened)]);
     assert_eq!(layer.breakers().len(), 2);
+    let refused = now(call(&mut service, Act::Fail)).unwrap_err();
+    assert_eq!(refused.refused().expect("open").name(), "hosts");
 }
 
 #[test]
