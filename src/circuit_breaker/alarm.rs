@@ -4,8 +4,9 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
 use super::gate::Way;
-use super::shared::Shared;
-use crate::clock::Sleep;
+use super::shared::{Core, Shared};
+use super::state::Machine;
+use crate::clock::{Nanos, Sleep};
 use crate::sync::Mutex;
 
 /// Wakes the ready queue when time alone changes what a breaker decides.
@@ -20,9 +21,13 @@ impl Alarm {
     /// Pending for ever where there is none.
     pub(super) fn poll(&self, shared: &Arc<Shared>) -> Poll<()> {
         let now = shared.clock.now();
-        let next = shared.view(now, |_, machine| machine.next_ready());
-        // A change that time has brought already and a command holds up is no reason to wake.
-        let Some(deadline) = next.filter(|&next| next > now) else {
+        let (waits, next) = shared.view(now, |core, machine| {
+            (core.must_wait(machine, now), machine.next_ready(now))
+        });
+        if !waits {
+            return Poll::Ready(());
+        }
+        let Some(deadline) = next else {
             return Poll::Pending;
         };
         let waker = Waker::from(Arc::new(Ring(Arc::downgrade(shared))));
@@ -53,6 +58,13 @@ impl Wake for Ring {
     }
 }
 
+impl Core {
+    /// Whether an instance that wants to answer ready must wait in the state that `machine` is in.
+    fn must_wait(&self, machine: &Machine, now: Nanos) -> bool {
+        !machine.commands().shadow() && machine.would_wait(now, self.rules())
+    }
+}
+
 impl Shared {
     /// Whether an instance that wants to answer ready must wait. Looks at one word while closed.
     #[inline]
@@ -67,9 +79,7 @@ impl Shared {
             Way::RefuseForced => true,
             Way::RefuseUntil(_) | Way::Ask => {
                 let now = self.clock.now();
-                self.view(now, |core, machine| {
-                    !machine.commands().shadow() && machine.would_wait(now, core.rules())
-                })
+                self.view(now, |core, machine| core.must_wait(machine, now))
             }
         }
     }
@@ -86,5 +96,29 @@ impl Shared {
 impl fmt::Debug for Alarm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Alarm")
+    }
+}
+
+#[cfg(all(test, not(sluice_loom)))]
+mod tests {
+    use std::time::Duration;
+
+    use crate::circuit_breaker::{CircuitBreaker, CircuitPolicy};
+    use crate::clock::Clock;
+
+    /// As where the time comes between the look that found the circuit open and the alarm.
+    #[test]
+    fn a_time_that_has_come_since_is_not_slept_through() {
+        let time = Clock::manual();
+        let policy = CircuitPolicy::builder().consecutive(1).build().unwrap();
+        let breaker = CircuitBreaker::builder("tested", policy).clock(&time);
+        let breaker = breaker.build();
+        let shared = breaker.arc();
+        breaker.try_acquire().expect("closed").failure();
+        assert!(shared.alarm.poll(shared).is_pending());
+        time.advance(Duration::from_secs(60));
+        assert!(shared.alarm.poll(shared).is_ready());
+        breaker.force_open();
+        assert!(shared.alarm.poll(shared).is_pending(), "no time ends it");
     }
 }

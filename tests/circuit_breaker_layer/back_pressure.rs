@@ -122,6 +122,23 @@ fn a_turn_that_came_to_an_instance_that_goes_away_is_passed_on() {
     assert_eq!(ready_in(&mut tasks[0]), Poll::Ready(()));
 }
 
+/// The open time ends while a probe by count is out: what time changes next is that probe's
+/// deadline.
+#[test]
+fn a_probe_by_count_that_never_ends_wakes_who_waits_at_its_deadline() {
+    let policy = brittle().recover_every(1).probe_timeout(2 * OPEN);
+    let (time, breaker) = circuit(policy.probes(1));
+    let layer = CircuitBreakerLayer::from(breaker.clone()).pending_while_open();
+    let service = layer.layer(Actor);
+    open(&breaker);
+    std::mem::forget(breaker.acquire_owned().expect("the first arrival"));
+    let mut tasks = pending_tasks(&service, 1);
+    time.advance(OPEN);
+    assert_eq!(ready_in(&mut tasks[0]), Poll::Pending, "its probe is out");
+    time.advance(OPEN);
+    assert_eq!(woken(&tasks), 1, "its time is up");
+}
+
 #[test]
 fn a_clone_of_an_instance_that_holds_a_place_holds_none() {
     let (time, breaker, mut service) = waiting(1);

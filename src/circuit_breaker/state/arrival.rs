@@ -192,15 +192,16 @@ impl Machine {
         }
     }
 
-    /// When the time alone next lets an instance go on that wants to answer ready.
-    pub(crate) fn next_ready(&self) -> Option<Nanos> {
-        match &self.phase {
-            // Half-open by the count of arrivals: the open time is still to end.
-            Phase::HalfOpen(half) if !half.by_time && half.until < Nanos::MAX => {
+    /// When the time alone next lets an instance go on that must wait at `now` to answer ready.
+    pub(crate) fn next_ready(&self, now: Nanos) -> Option<Nanos> {
+        let next = match &self.phase {
+            // Half-open by the count of arrivals: the open time may be still to end.
+            Phase::HalfOpen(half) if half.until > now => {
                 Some(half.until.min(half.deadline().unwrap_or(Nanos::MAX)))
             }
             _ => self.next_change(),
-        }
+        };
+        next.filter(|&next| next > now && next < Nanos::MAX)
     }
 
     /// How many instances that want to answer ready may.
