@@ -3,7 +3,9 @@
 use std::task::Poll;
 
 use tower_layer::Layer;
-use tower_sluice::circuit_breaker::{CircuitBreakerLayer, CircuitBreakers, CircuitState};
+use tower_sluice::circuit_breaker::{
+    CircuitBreakerLayer, CircuitBreakers, CircuitPolicy, CircuitState,
+};
 use tower_sluice::clock::Clock;
 use tower_sluice::{Error, circuit_breaker::CircuitOpen};
 
@@ -60,6 +62,27 @@ fn h64_a_readiness_error_while_a_probe_is_due_reopens_and_takes_no_place() {
     assert_eq!(snapshot.retry_after, Some(OPEN), "with a fresh open time");
     assert_eq!(snapshot.probes_in_flight, 0);
     time.advance(OPEN);
+    assert_eq!(now(call(&mut service, Act::Answer)), Ok(Act::Answer));
+}
+
+/// Or every call after the first error would meet the dead service, and none be refused.
+#[test]
+fn h64_a_readiness_error_while_a_probe_is_due_by_count_begins_the_count_anew() {
+    let policy = CircuitPolicy::builder().consecutive(1).recover_every(3);
+    let (_, breaker) = circuit(policy.probes(1));
+    let (strict, counts) = Strict::new(Actor);
+    let mut service = CircuitBreakerLayer::from(breaker.clone()).layer(strict);
+    breaker.try_acquire().unwrap().failure();
+    counts.script([Readiness::Error, Readiness::Error]);
+    for _ in 0..2 {
+        for _ in 0..2 {
+            assert!(now(call(&mut service, Act::Answer)).is_err(), "refused");
+        }
+        assert_eq!(poll_ready(&mut service), NOT_WELL, "the third is due");
+    }
+    for _ in 0..2 {
+        assert!(now(call(&mut service, Act::Answer)).is_err(), "refused");
+    }
     assert_eq!(now(call(&mut service, Act::Answer)), Ok(Act::Answer));
 }
 

@@ -111,13 +111,18 @@ impl Machine {
     }
 
     /// The inner service failed to become ready. Half-open, or open and due, to open, as a probe
-    /// that failed would; `None` elsewhere.
+    /// that failed would, which as one admitted begins the count of arrivals anew if it was due;
+    /// `None` elsewhere.
     pub(crate) fn not_ready(&mut self, now: Nanos, rules: super::Rules<'_>) -> Option<Transition> {
+        let due = !self.would_refuse(now, rules);
         let hit = match self.state() {
             CircuitState::Closed => false,
             CircuitState::HalfOpen => true,
-            CircuitState::Open => !self.would_refuse(now, rules),
+            CircuitState::Open => due,
         };
+        if due {
+            self.arrivals = 0;
+        }
         hit.then(|| self.open(now, TransitionReason::NotReady, Duration::ZERO, rules))
     }
 }
