@@ -177,7 +177,8 @@ impl Shared {
 impl Turn<'_> {
     /// Counts, as slow, the calls that have run past the slow threshold by now.
     pub(super) fn count_overdue(&mut self) {
-        while self.core.overdue.take(self.now) {
+        // Calls that began under another policy may be watched still.
+        while self.core.policy.count_overdue && self.core.overdue.take(self.now) {
             let tally = Tally {
                 failed: false,
                 slow: true,

@@ -122,7 +122,8 @@ impl Shared {
         } else {
             Landed::Late
         };
-        if landed == Landed::Yes && plan.run() && self.run.load(Ordering::Relaxed) != 0 {
+        // Also where the policy counts no row: a later one may, and this success was in between.
+        if landed == Landed::Yes && self.run.load(Ordering::Relaxed) != 0 {
             self.end_run(epoch);
         }
         let recorded = Recorded::counted_if(landed == Landed::Yes);

@@ -182,6 +182,36 @@ fn a_policy_changes_under_a_running_breaker_with_no_reset_of_state() {
 }
 
 #[test]
+fn successes_end_a_row_while_the_policy_counts_none() {
+    let rate = CircuitPolicy::builder().failure_rate(1.0).build().unwrap();
+    let (breaker, _) = breaker(trips_at(3));
+    for _ in 0..2 {
+        breaker.try_acquire().expect("closed").failure();
+    }
+    breaker.set_policy(rate);
+    succeed(&breaker);
+    breaker.set_policy(trips_at(3).build().unwrap());
+    assert_eq!(breaker.snapshot().consecutive, 0, "it was ended");
+    breaker.try_acquire().expect("closed").failure();
+    assert_eq!(breaker.state(), CircuitState::Closed, "one in a row");
+}
+
+/// The calls that hang began under a policy that knew slow ones.
+#[test]
+fn a_policy_without_overdue_calls_counts_none_that_hang_already() {
+    let slow = || trips_at(1).slow_threshold(SECOND);
+    let (breaker, time) = breaker(slow().count_overdue());
+    let held = breaker.try_acquire().expect("closed");
+    breaker.set_policy(trips_at(1).build().unwrap());
+    time.advance(2 * SECOND);
+    breaker.try_acquire().expect("closed").ignore();
+    breaker.disable();
+    assert_eq!(breaker.state(), CircuitState::Closed);
+    assert_eq!(held.failure(), Recorded::Counted);
+    assert_eq!(breaker.state(), CircuitState::Open, "by its own end");
+}
+
+#[test]
 fn a_policy_with_recovery_gives_an_endless_open_state_its_end() {
     let (breaker, time) = breaker(CircuitPolicy::builder().consecutive(1).recover_every(1_000));
     trip(&breaker);
