@@ -35,11 +35,14 @@ impl Shared {
             let old = std::mem::replace(&mut turn.core.policy, policy);
             let now = turn.now;
             let (machine, rules) = turn.core.split();
+            let asked_before = machine.asked();
             let transition = machine.go_by(now, rules);
             self.fit(&turn.core);
             turn.apply(transition);
             turn.let_on(usize::MAX);
-            turn.ask_again();
+            if asked_before.is_none() {
+                turn.ask_again();
+            }
             turn.end();
             old
         };
@@ -69,7 +72,8 @@ impl Shared {
             // A call that begins from now on cannot be overdue before.
             Some(threshold) => {
                 let oldest = core.overdue.deadline();
-                Some(oldest.unwrap_or(now.plus(threshold)))
+                let next = oldest.unwrap_or(now.plus(threshold));
+                Some(next).filter(|&next| next < Nanos::MAX)
             }
             None => core.machine.next_change(),
         }

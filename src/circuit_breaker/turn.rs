@@ -70,7 +70,10 @@ impl<'a> Turn<'a> {
         }
         shared.set_gate(&self.core);
         let asked = match transition.to {
-            CircuitState::Open => self.core.machine.asked(),
+            // Disabled while open: whoever opened it asks.
+            CircuitState::Open if transition.reason != TransitionReason::Disabled => {
+                self.core.machine.asked()
+            }
             _ => None,
         };
         self.asked = asked;

@@ -1,6 +1,10 @@
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tower_sluice::circuit_breaker::{CircuitPolicy, CircuitState, Outcome, TransitionReason};
+use tower_sluice::circuit_breaker::{
+    CircuitBreaker, CircuitPolicy, CircuitState, Outcome, TransitionReason,
+};
 
 use crate::kit::{SECOND, breaker, succeed, told_breaker, trip, trips_at};
 
@@ -253,4 +257,29 @@ async fn a_spawned_driver_runs_on_paused_time_and_ends_with_the_last_handle() {
     assert!(!driver.is_finished(), "a permit is a handle too");
     drop(held);
     driver.await.expect("it ends");
+}
+
+#[test]
+fn a_function_is_asked_once_a_trip_and_commands_given_meanwhile_are_told() {
+    let asked = Arc::new(AtomicU32::new(0));
+    let itself = Arc::new(OnceLock::<CircuitBreaker>::new());
+    let policy = CircuitPolicy::builder().consecutive(1).open_time({
+        let (asked, itself) = (asked.clone(), itself.clone());
+        move |_, _| {
+            asked.fetch_add(1, Ordering::Relaxed);
+            let breaker = itself.get().expect("it was made");
+            breaker.disable();
+            breaker.set_policy(trips_at(1).build().unwrap());
+            SECOND
+        }
+    });
+    let (breaker, _, told) = told_breaker(policy);
+    itself.set(breaker.clone()).expect("once");
+    breaker.try_acquire().expect("closed").failure();
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    let reasons: Vec<_> = told.transitions().iter().map(|t| t.reason).collect();
+    assert_eq!(
+        reasons,
+        [TransitionReason::Consecutive, TransitionReason::Disabled]
+    );
 }
