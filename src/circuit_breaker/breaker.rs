@@ -230,6 +230,12 @@ impl CircuitBreaker {
         self.0.is_fresh()
     }
 
+    /// Opens from here on without regard to the other breakers of its registry, and leaves them
+    /// its part.
+    pub(crate) fn leave_open_share(&self) {
+        self.0.leave_open_share();
+    }
+
     /// How many handles there are, permits of calls in flight among them.
     pub(crate) fn handles(&self) -> usize {
         Arc::strong_count(&self.0)

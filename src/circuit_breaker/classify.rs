@@ -70,7 +70,8 @@ pub trait Classify<Response, Error> {
     /// `Retry-After`; `None` where it asks for none.
     ///
     /// Looked at where the outcome was a failure, and heeded where that failure opens the
-    /// circuit. The classifier is who limits what strangers may ask for.
+    /// circuit, up to the policy's
+    /// [`retry_after_cap`](super::CircuitPolicyBuilder::retry_after_cap).
     fn retry_floor(&self, _result: Result<&Response, &Error>) -> Option<Duration> {
         None
     }

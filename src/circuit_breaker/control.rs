@@ -1,4 +1,5 @@
 use super::policy::CircuitPolicy;
+use super::registry::OpenPart;
 use super::shared::Shared;
 use super::state::{CircuitState, Machine, Transition};
 use crate::clock::Nanos;
@@ -48,6 +49,11 @@ impl Shared {
         };
         // Not under the lock: it may hold the last of a user's function.
         drop(old);
+    }
+
+    /// Belongs to no registry any more.
+    pub(super) fn leave_open_share(&self) {
+        self.turn(Nanos::ZERO).core.part = OpenPart::default();
     }
 
     /// Makes happen what the time alone has decided, open to half-open among it. Gives the time

@@ -293,6 +293,21 @@ fn no_more_than_the_share_of_keys_that_may_be_open_open_at_once() {
 }
 
 #[test]
+fn a_key_that_is_removed_while_open_leaves_its_part_of_the_share_to_others() {
+    let breakers = CircuitBreakers::<u32>::builder(brittle().build().unwrap())
+        .clock(Clock::manual())
+        .max_open_share(0.5)
+        .build()
+        .unwrap();
+    let [first, second] = [1, 2].map(|key| breakers.get_or_create(&key).unwrap());
+    fail(&first);
+    breakers.remove(&1);
+    fail(&second);
+    assert_eq!(second.state(), CircuitState::Open);
+    assert_eq!(first.state(), CircuitState::Open, "its handle goes on");
+}
+
+#[test]
 fn a_key_that_finds_the_registry_full_is_reported() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let listener = heard.clone();

@@ -153,14 +153,16 @@ impl<K: Hash + Eq> CircuitBreakers<K> {
         self.get(key).is_some()
     }
 
-    /// Takes the breaker of `key` out, whatever its state. Handles to it go on working; the next
-    /// use of the key makes a new one.
+    /// Takes the breaker of `key` out, whatever its state. Handles to it go on working, outside of
+    /// [`max_open_share`](CircuitBreakersBuilder::max_open_share); the next use of the key makes a
+    /// new one.
     pub fn remove<Q>(&self, key: &Q) -> Option<CircuitBreaker>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        self.0.table.remove(key)
+        let removed = self.0.table.remove(key);
+        removed.inspect(CircuitBreaker::leave_open_share)
     }
 
     /// The breaker of `key`, made now if it has none. A known key costs no allocation.
