@@ -107,6 +107,27 @@ fn h66_lowering_the_limit_while_calls_wait_serves_or_refuses_each_of_them() {
 }
 
 #[test]
+fn calls_made_within_a_higher_limit_are_no_debt_under_a_lower_one() {
+    for aligned in [false, true] {
+        let per_minute = |limit| {
+            let quota = Quota::per_minute(limit).fixed_window();
+            if aligned { quota.aligned() } else { quota }
+        };
+        let (limiter, time) = manual(per_minute(100));
+        limiter.check_n(100).expect("the window");
+        limiter
+            .set_quota(per_minute(5))
+            .expect("the same algorithm");
+        let refusal = limiter.check().expect_err("this window is spent");
+        assert_eq!(refusal.retry_after(), Some(secs(60)), "until it ends");
+        limiter.check_n(0).expect("nothing is owed");
+        time.advance(secs(60));
+        let passed = (0..20).filter(|_| limiter.check().is_ok()).count();
+        assert_eq!(passed, 5, "the next one is whole");
+    }
+}
+
+#[test]
 fn setting_the_same_quota_again_changes_nothing() {
     for quota in every_algorithm(7, secs(3)) {
         let (limiter, time) = manual(quota);

@@ -48,6 +48,21 @@ fn h46_a_new_quota_is_in_force_for_old_keys_and_new_ones_at_once() {
 }
 
 #[test]
+fn a_key_put_under_a_lower_limit_starts_the_next_window_whole() {
+    let time = Clock::manual();
+    let (higher, lower) = (Quota::per_minute(100), Quota::per_minute(5));
+    let clients = limiter(lower.fixed_window(), &time);
+    clients
+        .check_own("paid", 100, &higher.fixed_window())
+        .unwrap();
+    assert_eq!(drain(&clients, "paid"), 0, "its window is spent");
+    time.advance(60 * SECOND);
+    assert_eq!(drain(&clients, "paid"), 5, "it owes nothing");
+    time.advance(60 * SECOND);
+    assert_eq!(clients.sweep(), 1, "nor does it stay");
+}
+
+#[test]
 fn setting_the_same_quota_again_changes_nothing() {
     let time = Clock::manual();
     for quota in [

@@ -1,8 +1,11 @@
 //! One count per window.
 //!
-//! State: the instant the window ends, and what was spent in it. The window turns over when that
-//! instant is reached and not before, so a clock that goes back stays inside it. What was spent
-//! beyond the limit (a debt) is carried into the next window.
+//! State: the instant the window ends, and in one word what was spent in it: above, the debt,
+//! which was charged beyond the limit and is carried into the next window; below, the rest. The
+//! two are apart because a count above the limit is no debt where only the limit was lowered.
+//!
+//! The window turns over when its end is reached and not before, so a clock that goes back stays
+//! inside it.
 
 use super::balance::Scale;
 use super::window::Edges;
@@ -20,7 +23,20 @@ pub(crate) struct FixedWindow {
 struct Window {
     now: u64,
     end: u64,
-    used: u64,
+    count: u64,
+    debt: u64,
+}
+
+const COUNT: u64 = u32::MAX as u64;
+
+impl Window {
+    fn used(self) -> u64 {
+        self.count + self.debt
+    }
+
+    fn store(self) -> [u64; 2] {
+        [self.end, self.debt << 32 | self.count]
+    }
 }
 
 impl FixedWindow {
@@ -37,34 +53,52 @@ impl FixedWindow {
     fn at(&self, state: &[u64; 2], now: Nanos) -> Window {
         let Edges { period, limit, .. } = self.edges;
         let now = self.edges.clamp(now);
-        let [end, used] = *state;
+        let [end, spent] = *state;
+        let (count, debt) = (spent & COUNT, spent >> 32);
         if now < end {
-            return Window { now, end, used };
+            return Window {
+                now,
+                end,
+                count,
+                debt,
+            };
         }
-        let turned = (now - end) / period + 1;
-        let owed = used.saturating_sub(limit.saturating_mul(turned));
+        // Each window that ended since the first has paid off a limit.
+        let ended = (now - end) / period;
+        let owed = debt.saturating_sub(limit.saturating_mul(ended));
         let end = if owed == 0 {
             self.edges.end_of_window_from(now)
         } else {
-            end + turned * period
+            end + (ended + 1) * period
         };
-        let used = owed;
-        Window { now, end, used }
+        let count = owed.min(limit);
+        Window {
+            now,
+            end,
+            count,
+            debt: owed - count,
+        }
     }
 
     fn left(&self, window: Window) -> u32 {
-        self.edges.limit.saturating_sub(window.used) as u32
+        self.edges.limit.saturating_sub(window.used()) as u32
     }
 
     /// How many windows must end before `cost` fits: one, and those a debt takes.
     fn windows_to_wait(&self, window: Window, cost: u32) -> u64 {
-        (window.used + u64::from(cost))
-            .saturating_sub(self.edges.limit)
-            .div_ceil(self.edges.limit)
+        let (limit, cost) = (self.edges.limit, u64::from(cost));
+        if window.used() + cost <= limit {
+            return 0;
+        }
+        // Without a debt nothing always fits.
+        if cost == 0 && window.debt == 0 {
+            return 0;
+        }
+        1 + (window.debt + cost).saturating_sub(limit).div_ceil(limit)
     }
 
     fn balance_of(&self, window: Window, now: Nanos) -> Balance {
-        let load = if window.used == 0 {
+        let load = if window.used() == 0 {
             0
         } else {
             self.edges.until_end(window.now, window.end)
@@ -103,8 +137,12 @@ impl Rule for FixedWindow {
         if cost == 0 {
             return;
         }
-        let window = self.at(state, now);
-        *state = [window.end, window.used.saturating_add(u64::from(cost))];
+        let mut window = self.at(state, now);
+        let room = self.edges.limit.saturating_sub(window.count);
+        let fits = u64::from(cost).min(room);
+        window.count += fits;
+        window.debt = (window.debt + (u64::from(cost) - fits)).min(COUNT);
+        *state = window.store();
     }
 
     fn balance(&self, state: &[u64; 2], now: Nanos) -> Balance {
@@ -112,7 +150,7 @@ impl Rule for FixedWindow {
     }
 
     fn is_fresh(&self, state: &[u64; 2], now: Nanos) -> bool {
-        self.at(state, now).used == 0
+        self.at(state, now).used() == 0
     }
 
     fn ready(&self, state: &[u64; 2], from: Nanos, cost: u32) -> Nanos {
@@ -121,7 +159,7 @@ impl Rule for FixedWindow {
             0 => from,
             windows => {
                 let more = self.edges.period.saturating_mul(windows - 1);
-                Nanos::new(window.end.saturating_add(more))
+                self.edges.instant(window.end.saturating_add(more))
             }
         }
     }
@@ -132,21 +170,32 @@ impl Rule for FixedWindow {
 
     /// Only inside the window of the charge: a later one never held it.
     fn refund(&self, state: &mut [u64; 2], now: Nanos, cost: u32, mark: u64, _: u64) -> u64 {
-        let window = self.at(state, now);
+        let mut window = self.at(state, now);
         if window.end != mark {
             return 0;
         }
-        let given = window.used.min(u64::from(cost));
-        *state = [window.end, window.used - given];
+        let given = window.used().min(u64::from(cost));
+        let of_debt = window.debt.min(given);
+        window.debt -= of_debt;
+        window.count -= given - of_debt;
+        *state = window.store();
         given
     }
 
     fn carry(&self, before: &Self, old: &[u64; 2], now: Nanos) -> [u64; 2] {
         let now = now.max(before.edges.seen(old[0]));
         let window = before.at(old, now);
-        if window.used == 0 {
+        if window.used() == 0 {
             return [0, 0];
         }
-        [window.end.min(window.now + self.edges.period), window.used]
+        let used = window.used();
+        let count = window.count.max(used.min(self.edges.limit));
+        Window {
+            end: window.end.min(window.now + self.edges.period),
+            count,
+            debt: used - count,
+            ..window
+        }
+        .store()
     }
 }

@@ -278,7 +278,13 @@ impl Rule for Gcra {
         if needed <= self.units(from) {
             from
         } else {
-            self.instant(needed)
+            let ready = self.instant(needed);
+            // Time stands still after `last`: what has not come by then never comes.
+            if ready.as_u64() > self.last {
+                Nanos::MAX
+            } else {
+                ready
+            }
         }
     }
 

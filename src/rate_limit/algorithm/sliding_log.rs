@@ -149,7 +149,7 @@ impl Rule for SlidingLog {
         if log.spent_at(at) <= budget {
             from
         } else {
-            Nanos::new(log.down_to(budget))
+            self.edges.instant(log.down_to(budget))
         }
     }
 

@@ -160,7 +160,7 @@ impl Rule for SlidingWindow {
         if self.has_room(window, u64::from(cost)) {
             from
         } else {
-            Nanos::new(self.earliest(window, u64::from(cost)))
+            self.edges.instant(self.earliest(window, u64::from(cost)))
         }
     }
 

@@ -21,7 +21,20 @@ impl Edges {
     /// The time as a plain number. It stands still some periods before its end (584 years), so
     /// that the sums of a window never overflow and the last window never ends.
     pub(super) fn clamp(&self, now: Nanos) -> u64 {
-        now.as_u64().min(u64::MAX - 4 * self.period)
+        now.as_u64().min(self.last())
+    }
+
+    fn last(&self) -> u64 {
+        u64::MAX - 4 * self.period
+    }
+
+    /// The instant at which the time is `at`; it never comes where time stands still before.
+    pub(super) fn instant(&self, at: u64) -> Nanos {
+        if at > self.last() {
+            Nanos::MAX
+        } else {
+            Nanos::new(at)
+        }
     }
 
     /// The end of the window that starts with a call at `now`.
