@@ -152,6 +152,14 @@ impl Ledger {
             .max()
     }
 
+    /// The balance of the quota that is the last to admit `cost`.
+    pub(crate) fn slowest(&self, now: Nanos, cost: u32) -> Balance {
+        let ready = |lane: &&Lane| lane.rule.ready(&lane.state, now, cost.min(lane.burst()));
+        let slowest = self.lanes.iter().max_by_key(ready);
+        let lane = slowest.expect("a limiter has a quota");
+        lane.rule.balance(&lane.state, now)
+    }
+
     /// The quotas, in order.
     pub(crate) fn quotas(&self) -> Vec<Quota> {
         self.lanes.iter().map(|lane| lane.rule.quota()).collect()

@@ -3,10 +3,10 @@
 //! Pure but for the wakers it keeps: it never wakes nor drops one itself, but hands them out as
 //! [`Wakes`], for after the lock that its owner holds.
 //!
-//! Only the head of the queue sleeps towards its turn; all others sleep towards their deadline.
-//! Whoever comes by (the head at its turn, a new call, a refund, a changed quota) serves the
-//! queue: in order, as many as fit, up to the first that does not. Served calls and the new head
-//! are woken, nobody else.
+//! Each call sleeps towards its own turn, as it was planned when it last looked. Whoever comes by
+//! (a call at its turn, a new call, a refund, a changed quota) serves the queue: in order, as many
+//! as fit, up to the first that does not. Served calls and the new head are woken, nobody else.
+//! So a head whose task is not polled for a while holds up nobody: the next one serves it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
@@ -150,7 +150,7 @@ impl<V> WaitQueue<V> {
             }
         }
         if served {
-            // It slept towards its deadline; now it has a turn to sleep towards.
+            // Its turn may be earlier than it was planned.
             wakes = wakes.and(self.wake_head());
         }
         wakes

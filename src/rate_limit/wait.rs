@@ -79,6 +79,7 @@ impl Inner {
                     return Some(Err(self.too_long(
                         now,
                         ready,
+                        waiter.cost,
                         RateLimitedReason::WaitTooLong,
                     )));
                 }
@@ -106,15 +107,17 @@ impl Inner {
                 Some(Err(self.too_long(
                     now,
                     ready,
+                    head.cost,
                     RateLimitedReason::WaitTooLong,
                 )))
             }
         }
     }
 
+    /// Refuses a cost above the burst; or decides, where a new quota has made it fit meanwhile.
     fn refuse_cost(&self, cost: u32, now: Nanos) -> Verdict {
-        let peek = self.outcome(self.engine.peek(now, cost));
-        peek.map(|allowed| (allowed, None))
+        let (decision, grant) = self.engine.grant(now, now, cost);
+        self.outcome(decision).map(|allowed| (allowed, grant))
     }
 
     /// When a call of `cost` behind those of `ahead` has its turn, if nobody else comes.
@@ -134,9 +137,23 @@ impl Inner {
         plan.ready(at, cost)
     }
 
-    fn too_long(&self, now: Nanos, ready: Nanos, reason: RateLimitedReason) -> RateLimited {
-        let balance = self.engine.read(|ledger| ledger.balance(now));
-        RateLimited::for_now(self.name.clone(), reason, balance, ready.since(now))
+    fn too_long(
+        &self,
+        now: Nanos,
+        ready: Nanos,
+        cost: u32,
+        reason: RateLimitedReason,
+    ) -> RateLimited {
+        let (balance, standings) = self.engine.read(|ledger| {
+            let several = !ledger.is_single();
+            let standings = several.then(|| ledger.standings(now));
+            (ledger.slowest(now, cost), standings)
+        });
+        let refusal = RateLimited::for_now(self.name.clone(), reason, balance, ready.since(now));
+        match standings {
+            Some(standings) => refusal.with_standings(standings.into()),
+            None => refusal,
+        }
     }
 
     /// Decides at once or takes a place in the queue.
@@ -173,11 +190,17 @@ impl Inner {
             return Err(Err(self.too_long(
                 now,
                 ready,
+                cost,
                 RateLimitedReason::WaitTooLong,
             )));
         }
         if queue.len() >= self.waiting.max {
-            return Err(Err(self.too_long(now, ready, RateLimitedReason::QueueFull)));
+            return Err(Err(self.too_long(
+                now,
+                ready,
+                cost,
+                RateLimitedReason::QueueFull,
+            )));
         }
         Ok(queue.join(cost, deadline))
     }
@@ -192,25 +215,19 @@ impl Inner {
             if let Some(verdict) = queue.verdict(place) {
                 return (Step::Done(verdict), wakes);
             }
+            let ahead: Vec<u32> = queue
+                .iter()
+                .take_while(|waiter| waiter.place() != place)
+                .map(|waiter| waiter.cost)
+                .collect();
+            let turn = self.turn(now, &ahead, wait.cost).unwrap_or(Nanos::MAX);
             if now >= wait.deadline && !queue.is_head(place) {
-                let ahead: Vec<u32> = queue
-                    .iter()
-                    .take_while(|waiter| waiter.place() != place)
-                    .map(|waiter| waiter.cost)
-                    .collect();
-                let ready = self.turn(now, &ahead, wait.cost).unwrap_or(Nanos::MAX);
                 let (_, left) = queue.leave(place);
-                let refusal = self.too_long(now, ready, RateLimitedReason::WaitTooLong);
+                let refusal = self.too_long(now, turn, wait.cost, RateLimitedReason::WaitTooLong);
                 return (Step::Done(Err(refusal)), wakes.and(left));
             }
             let parked = queue.park(place, waker);
-            let until = if queue.is_head(place) {
-                let turn = self.turn(now, &[], wait.cost).unwrap_or(wait.deadline);
-                turn.min(wait.deadline)
-            } else {
-                wait.deadline
-            };
-            (Step::Sleep(until), wakes.and(parked))
+            (Step::Sleep(turn.min(wait.deadline)), wakes.and(parked))
         })
     }
 

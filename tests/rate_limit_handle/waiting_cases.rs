@@ -1,10 +1,11 @@
 //! Waiting as reported in bugs elsewhere.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
-use tower_sluice::clock::Clock;
+use tower_sluice::clock::{Clock, Nanos};
 use tower_sluice::rate_limit::{Quota, RateLimitedReason, RateLimiter};
 
 use super::{every_algorithm, manual, millis, secs};
@@ -172,4 +173,61 @@ async fn the_default_clock_wakes_a_waiter_at_its_turn() {
     limiter.check().expect("the first");
     let allowed = limiter.wait(secs(1)).await.expect("a quarter of a second");
     assert!(allowed.waited() >= millis(250) && allowed.waited() < millis(260));
+}
+
+#[test]
+fn a_head_that_nobody_polls_holds_up_nobody() {
+    for quota in every_algorithm(1, secs(1)) {
+        let (limiter, time) = manual(quota);
+        limiter.check().expect("the first");
+        let never_polled = limiter.wait(Duration::MAX);
+        let mut polled_once = task::spawn(limiter.wait(Duration::MAX));
+        assert_pending!(polled_once.poll());
+        let mut last = task::spawn(limiter.wait(Duration::MAX));
+        assert_pending!(last.poll());
+        let mut passed = 0;
+        loop {
+            time.advance(secs(1));
+            passed += 1;
+            if last.is_woken() && last.poll().is_ready() {
+                break;
+            }
+            assert!(passed < 6, "{quota}: those ahead were served, and then it");
+        }
+        drop((never_polled, polled_once));
+    }
+}
+
+#[test]
+fn at_the_end_of_time_a_wait_sleeps_or_is_refused() {
+    for quota in every_algorithm(1, secs(1)) {
+        for left in [0, 1, 1_000_000_000, u64::MAX >> 1] {
+            let (limiter, time) = manual(quota);
+            time.set(Nanos::new(u64::MAX - left));
+            limiter.check().expect("the last");
+            let mut call = task::spawn(limiter.wait(Duration::MAX));
+            // That it returns is the point: no turn may be planned for an instant already past.
+            if call.poll().is_pending() {
+                time.set(Nanos::MAX);
+                assert!(call.poll().is_ready(), "{quota}: no time is left to wait");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_refused_wait_names_the_quota_with_the_longest_wait_and_shows_all() {
+    let time = Clock::manual();
+    let hour = Quota::per_hour(2);
+    let limiter = RateLimiter::builder(Quota::per_second(2))
+        .quota(hour)
+        .clock(&time)
+        .build()
+        .expect("valid");
+    limiter.check_n(2).expect("the burst of both");
+    let refusal = assert_ready_err!(task::spawn(limiter.wait(secs(1))).poll());
+    assert_eq!(refusal.reason(), RateLimitedReason::WaitTooLong);
+    assert_eq!(refusal.quota(), &hour, "the hour is what it would wait for");
+    assert_eq!(refusal.retry_after(), Some(secs(1_800)));
+    assert_eq!(refusal.standings().len(), 2);
 }
