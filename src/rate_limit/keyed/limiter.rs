@@ -4,17 +4,16 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::builder::{KeyedRateLimiterBuilder, check_algorithm};
+use super::builder::KeyedRateLimiterBuilder;
 use super::key::Key;
+use super::shared::Shared;
 use super::stats::KeyedStats;
-use super::store::{Refused, Store};
-use super::stored::StoredKey;
+use super::store::Store;
 use super::wait::{KeyedWait, Waiters};
+use crate::ConfigError;
 use crate::clock::{Clock, Nanos};
-use crate::rate_limit::algorithm::{Balance, Scale, Shortfall};
-use crate::rate_limit::{Algorithm, Allowed, Quota, RateLimited, RateLimitedReason};
+use crate::rate_limit::{Allowed, Quota, RateLimited, RateLimitedReason};
 use crate::sync::Mutex;
-use crate::{ConfigError, Name};
 
 /// A limit for each key: clients, tenants, hosts, paths.
 ///
@@ -68,18 +67,6 @@ use crate::{ConfigError, Name};
 pub struct KeyedRateLimiter<K: Key + ?Sized> {
     shared: Arc<Shared<K::Stored>>,
     key: PhantomData<fn(&K)>,
-}
-
-pub(super) struct Shared<K> {
-    pub(super) store: Store<K>,
-    pub(super) waiters: Waiters<K>,
-    pub(super) clock: Clock,
-    name: Option<Name>,
-    /// The quota of keys that have none of their own; locked while it is being replaced.
-    quota: Mutex<Quota>,
-    algorithm: Algorithm,
-    period: Duration,
-    max_keys: usize,
 }
 
 impl<K: Key + ?Sized> KeyedRateLimiter<K> {
@@ -336,117 +323,6 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
         let key = K::Stored::default();
         let balance = self.shared.store.balance(key, None, now);
         RateLimited::for_good(self.shared.name.clone(), reason, balance)
-    }
-}
-
-impl<K: StoredKey> Shared<K> {
-    #[inline]
-    pub(super) fn decide(
-        &self,
-        key: K,
-        own: Option<&Quota>,
-        now: Nanos,
-        cost: u32,
-    ) -> Result<Allowed, RateLimited> {
-        if let Some(own) = own
-            && !self.takes(own)
-        {
-            return Err(self.mismatch(key, now));
-        }
-        match self.store.decide(key, own, now, cost) {
-            Ok(balance) => Ok(Allowed::new(balance)),
-            Err(refused) => Err(self.refusal(refused)),
-        }
-    }
-
-    #[cold]
-    fn mismatch(&self, key: K, now: Nanos) -> RateLimited {
-        let balance = self.store.balance(key, None, now);
-        RateLimited::for_good(self.name.clone(), RateLimitedReason::QuotaMismatch, balance)
-    }
-
-    fn takes(&self, own: &Quota) -> bool {
-        own.algorithm() == self.algorithm
-            && (self.algorithm != Algorithm::SlidingWindow || own.period() == self.period)
-    }
-
-    #[inline]
-    fn refusal(&self, refused: Refused) -> RateLimited {
-        let name = self.name.clone();
-        match refused {
-            Refused::Spent(shortfall) => RateLimited::spent(name, shortfall),
-            Refused::AboveBurst(balance) => {
-                RateLimited::for_good(name, RateLimitedReason::CostAboveBurst, balance)
-            }
-            Refused::NoRoom(balance) => {
-                RateLimited::for_good(name, RateLimitedReason::StoreFull, balance)
-            }
-        }
-    }
-
-    /// Refuses what no wait can help, while others wait for the same key.
-    pub(super) fn may_ever_fit(
-        &self,
-        key: K,
-        own: Option<&Quota>,
-        now: Nanos,
-        cost: u32,
-    ) -> Result<(), RateLimited> {
-        let name = self.name.clone();
-        if own.is_some_and(|own| !self.takes(own)) {
-            return Err(self.mismatch(key, now));
-        }
-        let balance = self.store.balance(key, own, now);
-        if cost > balance.quota.burst_size() {
-            let reason = RateLimitedReason::CostAboveBurst;
-            return Err(RateLimited::for_good(name, reason, balance));
-        }
-        Ok(())
-    }
-
-    /// Refuses a call whose turn would come too late, or for which there is no place to wait.
-    pub(super) fn too_late(
-        &self,
-        key: K,
-        own: Option<&Quota>,
-        now: Nanos,
-        turn: Nanos,
-        reason: RateLimitedReason,
-    ) -> RateLimited {
-        let balance = self.store.balance(key, own, now);
-        // In nanoseconds, which the distance of the turn is in.
-        let balance = Balance {
-            load: balance.reset_after(),
-            scale: Scale::Nanos,
-            ..balance
-        };
-        let lacking = Nanos::saturating(turn.since(now)).as_u64();
-        RateLimited::spent(self.name.clone(), Shortfall { balance, lacking }).with_reason(reason)
-    }
-
-    fn set_quota(&self, quota: Quota) -> Result<(), ConfigError> {
-        check_algorithm(&quota)?;
-        if quota.algorithm() != self.algorithm {
-            return Err(ConfigError::new(
-                "algorithm",
-                quota.algorithm(),
-                "what the limiter was made with",
-            ));
-        }
-        if !self.takes(&quota) {
-            return Err(ConfigError::new(
-                "period",
-                quota.period(),
-                "what the limiter was made with, for a sliding window",
-            ));
-        }
-        {
-            let mut current = self.quota.lock();
-            self.store.set_quota(quota, self.clock.now());
-            *current = quota;
-        }
-        self.waiters.wake_first();
-        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@ mod key;
 mod limiter;
 mod rules;
 mod shards;
+mod shared;
 mod stats;
 mod store;
 mod stored;

@@ -48,7 +48,7 @@ impl OneWord {
     fn applied(&self, own: Option<&Quota>, word: u64, now: Nanos) -> (Gcra, u64) {
         match own {
             None if word & IN_NANOS == 0 => (self.0, word),
-            None => (self.0, self.from_nanos(word & !IN_NANOS, now)),
+            None => (self.0, self.out_of_nanos(word & !IN_NANOS, now)),
             Some(own) => {
                 let own = Gcra::in_nanos(*own);
                 let word = match word {
@@ -79,7 +79,7 @@ impl OneWord {
     }
 
     #[cold]
-    fn from_nanos(&self, word: u64, now: Nanos) -> u64 {
+    fn out_of_nanos(&self, word: u64, now: Nanos) -> u64 {
         self.0.carry(&Gcra::in_nanos(self.0.quota()), &word, now)
     }
 }

@@ -43,12 +43,14 @@ pub(super) trait Rules<const W: usize>: Copy {
 /// charging are one step and a state can never be charged to the key that had its slot before.
 /// Only states that are fresh go. There is no task: calls sweep in passing, a bounded piece each.
 pub(super) struct Shards<K, P, const W: usize> {
-    shards: Box<[CachePadded<Mutex<Shard<K, P, W>>>]>,
+    shards: Box<[Locked<K, P, W>]>,
     hasher: KeyHasher,
     max_keys: usize,
     /// Written for new keys and by sweeps only; a known key writes nothing outside its shard.
     shared: CachePadded<Shared>,
 }
+
+type Locked<K, P, const W: usize> = CachePadded<Mutex<Shard<K, P, W>>>;
 
 #[derive(Debug)]
 struct Shared {

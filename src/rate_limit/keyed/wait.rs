@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pin_project_lite::pin_project;
 
-use super::limiter::Shared;
+use super::shared::Shared;
 use super::stored::StoredKey;
 use crate::clock::{Nanos, Sleep};
 use crate::rate_limit::{Allowed, Quota, RateLimited, RateLimitedReason};
