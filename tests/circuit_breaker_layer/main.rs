@@ -2,6 +2,7 @@
 #![allow(unreachable_pub)] // the harness, as in the other test binaries
 
 mod back_pressure;
+mod balancer;
 mod callbacks;
 mod composition;
 mod contract;
