@@ -128,6 +128,23 @@ fn calls_made_within_a_higher_limit_are_no_debt_under_a_lower_one() {
 }
 
 #[test]
+fn another_period_of_a_sliding_window_gives_nothing_for_free() {
+    let sliding = |period| Quota::with_period(100, period).sliding_window();
+    let (limiter, time) = manual(sliding(secs(1)));
+    limiter.check().expect("opens the window");
+    time.advance(millis(999));
+    limiter.check_n(99).expect("the rest, at its end");
+    time.advance(millis(101));
+    let before = limiter.snapshot().remaining();
+    for period in [secs(10), millis(300), secs(3_600), secs(1)] {
+        limiter
+            .set_quota(sliding(period))
+            .expect("the same algorithm");
+        assert_eq!(limiter.snapshot().remaining(), before, "{period:?}");
+    }
+}
+
+#[test]
 fn setting_the_same_quota_again_changes_nothing() {
     for quota in every_algorithm(7, secs(3)) {
         let (limiter, time) = manual(quota);

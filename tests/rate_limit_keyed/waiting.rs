@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio_test::{assert_pending, assert_ready, task};
-use tower_sluice::clock::{Clock, ManualClock};
+use tower_sluice::clock::{Clock, ManualClock, Nanos};
 use tower_sluice::rate_limit::{KeyedRateLimiter, Quota, RateLimitedReason};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -35,6 +35,21 @@ fn waiting_calls_of_a_key_are_served_in_order_and_other_keys_do_not_wait_for_the
     assert!(second.is_woken());
     assert_eq!(assert_ready!(second.poll()).unwrap().waited(), 2 * SECOND);
     assert_eq!(clients.waiting(), 0);
+}
+
+#[test]
+fn at_the_end_of_time_a_wait_is_refused() {
+    let time = Clock::manual();
+    let clients = limiter(Quota::per_second(1), &time);
+    clients.check("a").unwrap();
+    let mut first = task::spawn(clients.wait("a", Duration::MAX));
+    let mut second = task::spawn(clients.wait("a", Duration::MAX));
+    assert_pending!(first.poll());
+    time.set(Nanos::MAX);
+    clients.check("a").unwrap();
+    // That it returns is the point: no later instant is left to sleep until.
+    assert!(assert_ready!(second.poll()).is_err());
+    assert!(assert_ready!(first.poll()).is_err());
 }
 
 #[test]

@@ -71,12 +71,23 @@ impl SlidingWindow {
         ]
     }
 
+    /// How many instants of the window before lie among the last period's.
+    fn inside(&self, window: Window) -> u128 {
+        let inside = (window.end - window.now - 1).min(self.edges.period - 1);
+        inside.into()
+    }
+
     /// What both windows count for now.
     fn weight(&self, window: Window) -> u64 {
-        let period = self.edges.period;
-        let inside = (window.end - window.now - 1).min(period - 1);
-        let before = u128::from(window.before) * u128::from(inside) / u128::from(period);
-        before as u64 + window.spent
+        let before = u128::from(window.before) * self.inside(window);
+        (before / u128::from(self.edges.period)) as u64 + window.spent
+    }
+
+    /// The count of a window before that weighs `weight` at `window`'s instant.
+    fn of_weight(&self, weight: u64, window: Window) -> u64 {
+        let inside = self.inside(window).max(1);
+        let before = (u128::from(weight) * u128::from(self.edges.period)).div_ceil(inside);
+        before.min(COUNT.into()) as u64
     }
 
     fn has_room(&self, window: Window, cost: u64) -> bool {
@@ -180,16 +191,19 @@ impl Rule for SlidingWindow {
         given
     }
 
-    /// Counts stay; the windows end when they would have, but within a new period each.
+    /// Counts stay; the windows end when they would have, but within a new period each. Under
+    /// another period the window before goes on at the weight it has now.
     fn carry(&self, before: &Self, old: &[u64; 2], now: Nanos) -> [u64; 2] {
         let end = old[0].saturating_sub(before.edges.period);
         let window = before.at(old, now.max(before.edges.seen(end)));
         if window.before == 0 && window.spent == 0 {
             return [0, 0];
         }
-        self.store(Window {
-            end: window.end.min(window.now + self.edges.period),
-            ..window
-        })
+        let end = window.end.min(window.now + self.edges.period);
+        let mut next = Window { end, ..window };
+        if self.edges.period != before.edges.period {
+            next.before = self.of_weight(before.weight(window) - window.spent, next);
+        }
+        self.store(next)
     }
 }

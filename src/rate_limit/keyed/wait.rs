@@ -296,7 +296,9 @@ impl<K: StoredKey> Place<K> {
             // Looks up once its time is over; until then those before it wake it.
             now.max(self.deadline).plus(Duration::from_nanos(1))
         };
-        if if first { turn } else { now } > self.deadline {
+        // At the end of time no later instant is left to ask again at.
+        let over = now > self.deadline || now == Nanos::MAX;
+        if over || (first && turn > self.deadline) {
             let reason = RateLimitedReason::WaitTooLong;
             let refusal = self.shared.too_late(ticket.key, own, now, turn, reason);
             return Attempt::Decided(Err(refusal));
