@@ -86,10 +86,17 @@ impl Engine {
     }
 
     /// Gives back up to `cost` of `grant`, as far as time has not given it back yet.
-    pub(crate) fn refund(&self, grant: &Grant, now: Nanos, cost: u32) {
+    ///
+    /// `now` reads the clock, and is asked once the state is known: by a reading made before,
+    /// what others have been admitted for since would be given back a second time.
+    pub(crate) fn refund(&self, grant: &Grant, now: impl Fn() -> Nanos, cost: u32) {
         match &self.ledger {
             None => self.live.refund(grant, now, cost),
-            Some(ledger) => ledger.lock().refund(grant, now, cost),
+            Some(ledger) => {
+                let mut ledger = ledger.lock();
+                let now = now();
+                ledger.refund(grant, now, cost);
+            }
         }
     }
 

@@ -120,7 +120,7 @@ fn loom_a_refund_beside_a_check_loses_nothing() {
         let now = Nanos::ZERO;
         let (_, grant) = live.grant(now, now, 1).unwrap();
         let other = live.clone();
-        let returning = thread::spawn(move || other.refund(&grant, now, 1));
+        let returning = thread::spawn(move || other.refund(&grant, || now, 1));
         let first = live.decide(now, 1).is_ok();
         returning.join().unwrap();
         assert!(first, "one was there");

@@ -207,14 +207,14 @@ impl LiveGcra {
     }
 
     /// Gives back up to `cost` of `grant`, as far as time has not given it back yet.
-    pub(crate) fn refund(&self, grant: &Grant, now: Nanos, cost: u32) {
+    pub(crate) fn refund(&self, grant: &Grant, now: impl Fn() -> Nanos, cost: u32) {
         let mut control = self.control.lock();
         if grant.generation != control.generation {
             return;
         }
         let before = control.refunds.before(&grant.first);
         let given = self.update(&mut control, |rule, state| {
-            rule.refund(state, now, cost, grant.first.state, before)
+            rule.refund(state, now(), cost, grant.first.state, before)
         });
         control.refunds.gave(&grant.first, given);
     }

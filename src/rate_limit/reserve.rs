@@ -72,12 +72,12 @@ impl Reservation {
 
     fn replace_estimate(&self, grant: &Grant, actual: u32) {
         let inner = &self.limiter.0;
-        let now = inner.clock.now();
+        let now = || inner.clock.now();
         if actual > self.estimate {
-            inner.engine.charge(now, actual - self.estimate);
+            inner.engine.charge(now(), actual - self.estimate);
         } else if actual < self.estimate {
             inner.engine.refund(grant, now, self.estimate - actual);
-            inner.serve(now);
+            inner.serve(now());
         }
     }
 }

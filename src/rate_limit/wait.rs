@@ -241,9 +241,9 @@ impl Inner {
 
     pub(super) fn give_back(&self, unheard: Verdict, cost: u32) {
         if let Ok((_, Some(grant))) = unheard {
-            let now = self.clock.now();
+            let now = || self.clock.now();
             self.engine.refund(&grant, now, cost);
-            self.serve(now);
+            self.serve(now());
         }
     }
 }

@@ -1,10 +1,13 @@
 //! Charges that give some of it back: no span of what was really used exceeds the promise.
 
+use std::cell::Cell;
+
 use proptest::prelude::*;
 
 use super::*;
 use crate::rate_limit::engine::Grant;
 use crate::rate_limit::ledger::Ledger;
+use crate::rate_limit::live::LiveGcra;
 
 #[derive(Clone, Copy, Debug)]
 enum Act {
@@ -134,6 +137,26 @@ fn within(act: Act, limit: u32) -> Act {
         },
         settle @ Act::Settle { .. } => settle,
     }
+}
+
+#[test]
+fn a_refund_that_read_the_clock_before_others_were_admitted_reads_it_again() {
+    let live = LiveGcra::new(Quota::per_second(1).burst(10));
+    let (_, grant) = live.grant(Nanos::ZERO, Nanos::ZERO, 10).unwrap();
+    let full_again = Nanos::new(10_000_000_000);
+    let raced = Cell::new(false);
+    let now = || {
+        if raced.replace(true) {
+            return full_again;
+        }
+        assert!(live.decide(full_again, 10).is_ok(), "another's burst");
+        Nanos::ZERO
+    };
+    live.refund(&grant, now, 10);
+    assert!(
+        live.decide(full_again, 1).is_err(),
+        "time had given it back"
+    );
 }
 
 #[test]
