@@ -293,6 +293,16 @@ fn no_more_than_the_share_of_keys_that_may_be_open_open_at_once() {
 }
 
 #[test]
+fn a_key_in_use_that_is_registered_makes_room_for_no_other() {
+    let (time, breakers) = registry(1, WhenFull::Refuse);
+    let policy = breakers.get_or_create("kept").unwrap().policy();
+    let ours = CircuitBreaker::builder("kept", policy).clock(&time).build();
+    breakers.register("kept".to_owned(), ours).unwrap();
+    assert!(breakers.get_or_create("other").is_err(), "full for good");
+    assert!(breakers.contains("kept"));
+}
+
+#[test]
 fn a_key_that_is_removed_while_open_leaves_its_part_of_the_share_to_others() {
     let breakers = CircuitBreakers::<u32>::builder(brittle().build().unwrap())
         .clock(Clock::manual())

@@ -220,7 +220,10 @@ impl<K: Hash + Eq> CircuitBreakers<K> {
     }
 
     /// Puts `breaker` in under `key`, for good: it makes room for no other. Where the key has a
-    /// breaker of the same policy, that one is kept and returned.
+    /// breaker of the same policy, that one is kept, for good too, and returned.
+    ///
+    /// [`max_open_share`](CircuitBreakersBuilder::max_open_share) does not bind `breaker`, which
+    /// was made elsewhere.
     ///
     /// # Errors
     ///
@@ -231,17 +234,10 @@ impl<K: Hash + Eq> CircuitBreakers<K> {
         key: K,
         breaker: CircuitBreaker,
     ) -> Result<CircuitBreaker, RegistryError> {
-        let known = match self.get(&key) {
-            Some(known) => known,
-            None => match self.insert(key, true, |_| breaker.clone())? {
-                Inserted::New(breaker) => return Ok(breaker),
-                Inserted::Known(known) => known,
-            },
-        };
-        if known.policy() == breaker.policy() {
-            Ok(known)
-        } else {
-            Err(RegistryError::PolicyMismatch)
+        let same = |known: &CircuitBreaker| known.policy() == breaker.policy();
+        match self.insert(key, same, |_| breaker.clone())? {
+            Inserted::Known(known) if !same(&known) => Err(RegistryError::PolicyMismatch),
+            Inserted::Known(kept) | Inserted::New(kept) => Ok(kept),
         }
     }
 

@@ -19,7 +19,11 @@ impl<K: Hash + Eq> CircuitBreakers<K> {
     where
         Q: ToOwned<Owned = K> + ?Sized,
     {
-        match self.insert(key.to_owned(), false, |key| self.make(key, policy.clone())) {
+        match self.insert(
+            key.to_owned(),
+            |_| false,
+            |key| self.make(key, policy.clone()),
+        ) {
             Ok(Inserted::New(breaker) | Inserted::Known(breaker)) => Ok(breaker),
             Err(full) => {
                 self.turn_away(&key.to_owned());
@@ -43,13 +47,13 @@ impl<K: Hash + Eq> CircuitBreakers<K> {
     pub(super) fn insert(
         &self,
         key: K,
-        pinned: bool,
+        stays: impl Fn(&CircuitBreaker) -> bool,
         make: impl Fn(&K) -> CircuitBreaker,
     ) -> Result<Inserted<CircuitBreaker>, RegistryError> {
         let table = &self.0.table;
         let max_keys = table.max_keys();
         table
-            .get_or_insert(key, pinned, make, is_expendable)
+            .get_or_insert(key, stays, make, is_expendable)
             .ok_or(RegistryError::Full { max_keys })
     }
 

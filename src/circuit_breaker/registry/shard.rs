@@ -45,6 +45,17 @@ impl<K: Eq, V> Shard<K, V> {
         Some(&entry.value)
     }
 
+    /// Keeps the entry of `key`, if there is one, from every sweep.
+    pub(super) fn pin<Q>(&mut self, hash: u64, key: &Q)
+    where
+        K: Borrow<Q>,
+        Q: Eq + ?Sized,
+    {
+        if let Some(place) = self.find(hash, key) {
+            self.entries[place].pinned = true;
+        }
+    }
+
     /// Puts in a key that is not there yet.
     pub(super) fn insert(&mut self, hash: u64, key: K, value: V, pinned: bool) {
         let place = self.entries.len();

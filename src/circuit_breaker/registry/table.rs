@@ -94,26 +94,35 @@ impl<K: Hash + Eq, V: Clone> Table<K, V> {
     }
 
     /// The value of `key`, made and put in if it is not there; if need be in the place of an
-    /// entry that `may_go`. `None` where there is no room.
+    /// entry that `may_go`. One that `stays`, new or known, makes room for no other from here on.
+    /// `None` where there is no room.
     pub(super) fn get_or_insert(
         &self,
         key: K,
-        pinned: bool,
+        stays: impl Fn(&V) -> bool,
         make: impl Fn(&K) -> V,
         may_go: impl Fn(&V) -> bool,
     ) -> Option<Inserted<V>> {
         let hash = self.hasher.hash_one(&key);
+        let known = |shard: &mut Shard<K, V>| {
+            let known = shard.get(hash, &key).cloned()?;
+            if stays(&known) {
+                shard.pin(hash, &key);
+            }
+            Some(known)
+        };
         loop {
             let mut place = None;
             if self.places.are_taken() {
-                if let Some(known) = self.get(&key) {
+                if let Some(known) = known(&mut self.shard(hash).lock()) {
                     return Some(Inserted::Known(known));
                 }
                 place = Some(self.evict(&may_go)?);
             }
             let value = make(&key);
+            let pinned = stays(&value);
             let mut shard = self.shard(hash).lock();
-            if let Some(known) = shard.get(hash, &key).cloned() {
+            if let Some(known) = known(&mut shard) {
                 drop(shard);
                 return Some(Inserted::Known(known));
             }
