@@ -21,12 +21,17 @@ struct Waiting {
 impl ReadyQueue {
     /// Wakes the first `places` who wait: so many calls can be admitted.
     pub(crate) fn notify(&self, places: usize) {
-        for _ in 0..places {
-            let first = self.0.lock().waiting.pop_first();
-            match first {
-                Some((_, waker)) => waker.wake(),
-                None => return,
-            }
+        if places == 0 {
+            return;
+        }
+        // All are taken out before any is woken: one that waits again at once is again the first.
+        let woken: Vec<_> = {
+            let waiting = &mut self.0.lock().waiting;
+            let first = std::iter::from_fn(|| waiting.pop_first());
+            first.take(places).collect()
+        };
+        for (_, waker) in woken {
+            waker.wake();
         }
     }
 
@@ -93,6 +98,8 @@ impl Queued {
 #[cfg(all(test, not(sluice_loom)))]
 mod tests {
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
 
     use tokio_test::task::{Spawn, spawn};
 
@@ -141,6 +148,28 @@ mod tests {
         turn.pass_on(&queue);
         assert!(!second.is_woken(), "there was no turn to pass on");
         assert_eq!(format!("{queue:?}"), "ReadyQueue(1)");
+    }
+
+    /// Waits again, under its old turn, as it is woken.
+    struct Back(Arc<ReadyQueue>, AtomicUsize);
+
+    impl Wake for Back {
+        fn wake(self: Arc<Self>) {
+            if self.1.fetch_add(1, Ordering::Relaxed) < 9 {
+                self.0.register(Some(0), &self.clone().into());
+            }
+        }
+    }
+
+    #[test]
+    fn one_that_waits_again_at_once_takes_no_wake_up_of_another() {
+        let queue = Arc::new(ReadyQueue::default());
+        let back = Arc::new(Back(queue.clone(), AtomicUsize::new(0)));
+        queue.register(None, &back.clone().into());
+        let (second, _turn) = sleeper(&queue);
+        queue.notify(2);
+        assert!(second.is_woken(), "two wake-ups for two");
+        assert_eq!(back.1.load(Ordering::Relaxed), 1);
     }
 
     #[test]
