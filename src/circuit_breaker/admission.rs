@@ -164,6 +164,7 @@ impl Shared {
         let (machine, rules) = turn.core.split();
         let held = machine.begin_reserved(ticket.epoch, serial, now, rules);
         let begun = held.then(|| {
+            turn.wake();
             if let Some(counters) = &self.counters {
                 counters.admit();
             }
@@ -195,7 +196,11 @@ impl Turn<'_> {
             }
             Arrival::Pass => Kind::Counted,
             Arrival::PassUncounted => Kind::Uncounted,
-            Arrival::Probe(serial) => Kind::Probe(serial),
+            Arrival::Probe(serial) => {
+                // Its deadline is a new time for a driver to look at.
+                self.wake();
+                Kind::Probe(serial)
+            }
             Arrival::Refuse { reason, .. } if self.is_overruled(inner) => {
                 self.note_would_refuse(reason);
                 Kind::Uncounted

@@ -40,6 +40,7 @@ impl Shared {
             let transition = machine.go_by(now, rules);
             self.fit(&turn.core);
             turn.apply(transition);
+            turn.wake();
             turn.let_on(usize::MAX);
             if asked_before.is_none() {
                 turn.ask_again();

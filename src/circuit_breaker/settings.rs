@@ -57,7 +57,9 @@ impl<C, M, E> CircuitBreakerLayer<Single, C, M, E> {
     /// `call`, goes back when the instance is dropped or its inner service is no longer ready,
     /// and is not cloned. An instance that is left pending keeps its turn, as one of
     /// `ConcurrencyLimit` does: drop it if its caller has given up. A call is still refused where
-    /// the circuit opens between readiness and call.
+    /// the circuit opens between readiness and call, or lets only a share of calls on after a
+    /// recovery. Should a later policy not recover after a finite time, instances wait until
+    /// another does or an operator closes the circuit.
     ///
     /// Waiting takes one timer for all, and so a tokio runtime, unless the breaker's clock is a
     /// manual one.

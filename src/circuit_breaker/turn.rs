@@ -47,7 +47,8 @@ impl<'a> Turn<'a> {
         self.asked = self.core.machine.asked();
     }
 
-    /// Those who wait must look again, though the state is the same: a slot came free.
+    /// Those who wait must look again, though the state is the same: a slot came free, or there
+    /// is another time to wait for.
     pub(super) fn wake(&mut self) {
         self.wake = true;
     }

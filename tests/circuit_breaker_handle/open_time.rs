@@ -123,15 +123,34 @@ fn a_driver_follows_later_trips_and_probes_that_hang() {
     assert!(driver.is_woken(), "a new time to look at");
     assert!(driver.poll().is_pending());
     time.advance(SECOND);
-    assert!(driver.is_woken() && driver.poll().is_pending());
+    // Until it comes to rest: its own transition wakes it too.
+    while driver.is_woken() {
+        assert!(driver.poll().is_pending());
+    }
     let hung = breaker.try_acquire().expect("the probe");
-    // It was out of the driver's sight until now, so its deadline is only known when it looks.
-    assert!(driver.is_woken() && driver.poll().is_pending());
+    assert!(driver.is_woken(), "its deadline is a new time to look at");
+    assert!(driver.poll().is_pending());
     time.advance(3 * SECOND);
     assert!(driver.is_woken() && driver.poll().is_pending());
     let last = told.transitions().pop().expect("some");
     assert_eq!(last.reason, TransitionReason::ProbeTimedOut);
     drop(hung);
+}
+
+#[test]
+fn a_driver_follows_a_change_of_policy() {
+    let (breaker, time) = breaker(CircuitPolicy::builder().consecutive(1).recover_every(9));
+    trip(&breaker);
+    let mut driver = tokio_test::task::spawn(breaker.drive());
+    assert!(driver.poll().is_pending());
+    time.advance(SECOND);
+    assert!(!driver.is_woken(), "no time ends it");
+    breaker.set_policy(trips_at(1).open_for(3 * SECOND).build().unwrap());
+    assert!(driver.is_woken(), "there is one now");
+    assert!(driver.poll().is_pending());
+    time.advance(2 * SECOND);
+    assert!(driver.is_woken() && driver.poll().is_pending());
+    assert_eq!(breaker.state(), CircuitState::HalfOpen);
 }
 
 #[test]
