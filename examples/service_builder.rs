@@ -69,7 +69,7 @@ async fn main() {
         async move {
             match ask {
                 Ask::Answer => Ok::<_, BoxError>("answered"),
-                Ask::FailOnce if attempt % 2 == 0 => Err("failed".into()),
+                Ask::FailOnce if attempt.is_multiple_of(2) => Err("failed".into()),
                 Ask::FailOnce => Ok("answered at the second attempt"),
                 Ask::Hang => pending().await,
             }

@@ -74,7 +74,7 @@ impl RateLimited {
     }
 
     /// A refusal as tests of responders want it.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "http"))]
     pub(crate) fn for_tests(name: Option<Name>, quota: Quota, wait: Option<Duration>) -> Self {
         let balance = Balance {
             quota,

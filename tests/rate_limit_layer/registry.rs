@@ -8,7 +8,7 @@ use crate::support::strict::{Echo, NotWell};
 
 #[tokio::test]
 async fn h49_a_layer_made_for_each_request_counts_by_the_limiter_of_its_name() {
-    let limiters = RateLimiters::with_clock(&Clock::manual());
+    let limiters = RateLimiters::with_clock(Clock::manual());
     let quota = Quota::per_minute(5);
     let per_request = service_fn(|n: u32| {
         let limiter = limiters.get_or_create("search", quota).unwrap();
@@ -16,7 +16,7 @@ async fn h49_a_layer_made_for_each_request_counts_by_the_limiter_of_its_name() {
     });
     let mut admitted = 0;
     for n in 0..20 {
-        match per_request.clone().oneshot(n).await {
+        match per_request.oneshot(n).await {
             Ok(_) => admitted += 1,
             Err(error) => assert_eq!(error.refused().and_then(RateLimited::name), Some("search")),
         }

@@ -197,5 +197,5 @@ async fn a_service_need_be_neither_clone_nor_send_and_its_future_neither() {
 #[should_panic(expected = "`clock` is set too late")]
 fn the_clock_of_a_shared_limiter_is_not_changed_under_its_other_handles() {
     let limiter = RateLimiter::new(Quota::per_second(1));
-    let _layer = RateLimitLayer::from(limiter.clone()).clock(&Clock::manual());
+    let _layer = RateLimitLayer::from(limiter.clone()).clock(Clock::manual());
 }

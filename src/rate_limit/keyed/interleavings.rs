@@ -1,4 +1,7 @@
 //! Insert against sweep, over every interleaving: `--cfg sluice_loom`.
+//!
+//! Each model has one shard: which shard a key falls to is drawn at random for each store, and
+//! loom must meet the same locks whenever it takes the same turns.
 
 use loom::thread;
 

@@ -16,7 +16,9 @@ impl Bucket {
     }
 
     fn is_whole(&self) -> bool {
-        self.0.period_nanos() % u64::from(self.0.limit()) == 0
+        self.0
+            .period_nanos()
+            .is_multiple_of(u64::from(self.0.limit()))
     }
 
     fn level(&self, admitted: &[Admitted], now: u64) -> i128 {
