@@ -5,8 +5,8 @@ use tower_service::Service;
 use super::{Admitted, CircuitBreaker, CircuitBreakerBuilder, CircuitOpen};
 
 /// Which breaker a call is put to, and what `poll_ready` does meanwhile. Sealed; a service names
-/// it in its own type: [`Single`] (the default), [`PendingWhileOpen`], [`ByKey`](super::ByKey),
-/// [`ByKeyRef`](super::ByKeyRef) or [`ByKeyWith`](super::ByKeyWith).
+/// it in its own type: [`Single`] (the default), [`PendingWhileOpen`](super::PendingWhileOpen) or
+/// [`Keyed`](super::Keyed).
 ///
 /// What an instance keeps between `poll_ready` and `call` is its own: a clone starts without it.
 #[diagnostic::on_unimplemented(

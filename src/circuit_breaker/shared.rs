@@ -23,7 +23,7 @@ use crate::sync::{AtomicU32, Mutex, Ordering};
 ///
 /// Calls that pass a closed circuit look at `gate`, `plans` and `run`, which only changes write,
 /// and count in `windows`; everything else happens under the lock of `core`, in a
-/// [`Turn`](super::turn::Turn). Locks are taken in the order core, then a window's, then the
+/// [`Turn`]. Locks are taken in the order core, then a window's, then the
 /// queue's of events.
 #[derive(Debug)]
 pub(super) struct Shared {

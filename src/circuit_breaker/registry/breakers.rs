@@ -24,7 +24,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// outside of the registry. Its counted successes are lost. Open, half-open and forced breakers,
 /// failing ones and [registered](Self::register) ones stay. Idle keys go before busy ones. At
 /// most 16 breakers are looked at per call; if none of them may go,
-/// [`WhenFull`] says what the key gets.
+/// [`WhenFull`](crate::WhenFull) says what the key gets.
 ///
 /// # Examples
 ///
@@ -169,7 +169,7 @@ impl<K: Hash + Eq> CircuitBreakers<K> {
     ///
     /// # Errors
     ///
-    /// [`RegistryError::Full`] where the registry is full and set to [`WhenFull::Refuse`].
+    /// [`RegistryError::Full`] where the registry is full and set to [`WhenFull::Refuse`](crate::WhenFull::Refuse).
     pub fn get_or_create<Q>(&self, key: &Q) -> Result<CircuitBreaker, RegistryError>
     where
         K: Borrow<Q>,
@@ -228,7 +228,7 @@ impl<K: Hash + Eq> CircuitBreakers<K> {
     /// # Errors
     ///
     /// [`RegistryError::PolicyMismatch`] where the key has a breaker of another policy, and
-    /// [`RegistryError::Full`] where there is no room, whatever [`WhenFull`] says.
+    /// [`RegistryError::Full`] where there is no room, whatever [`WhenFull`](crate::WhenFull) says.
     pub fn register(
         &self,
         key: K,
