@@ -53,6 +53,34 @@ fn at_the_end_of_time_a_wait_is_refused() {
 }
 
 #[test]
+fn a_call_admitted_at_once_and_never_polled_gives_its_turn_back() {
+    let quota = Quota::per_second(3);
+    for quota in [quota, quota.fixed_window(), quota.sliding_window()] {
+        let time = Clock::manual();
+        let clients = limiter(quota, &time);
+        drop(clients.wait_n("new", 2, SECOND));
+        assert!(clients.is_empty(), "{quota}: as if it had never come");
+
+        clients.check("a").unwrap();
+        let never_polled = clients.wait_n("a", 2, SECOND);
+        let mut next = task::spawn(clients.wait("a", 10 * SECOND));
+        assert_pending!(next.poll());
+        drop(never_polled);
+        assert!(next.is_woken(), "{quota}: its turn went to the next");
+        assert_ready!(next.poll()).unwrap();
+        assert_eq!(clients.peek("a").unwrap().remaining(), 1, "{quota}");
+
+        let never_polled = clients.wait("a", SECOND);
+        time.advance(2 * SECOND);
+        clients.check("a").unwrap();
+        let left = clients.peek("a").unwrap().remaining();
+        drop(never_polled);
+        let now_left = clients.peek("a").unwrap().remaining();
+        assert_eq!(now_left, left, "{quota}: not after another charge");
+    }
+}
+
+#[test]
 fn h25_a_wait_that_cannot_fit_is_refused_at_once_and_takes_nothing() {
     let time = Clock::manual();
     let clients = limiter(Quota::per_second(1).burst(5), &time);

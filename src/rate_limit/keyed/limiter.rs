@@ -213,9 +213,11 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
     /// at once and takes nothing. [`check`](Self::check) does not queue and may get in between;
     /// a waiting call then waits on, but never longer than `most`.
     ///
-    /// Cancel safe: dropping the future gives its place to the next and spends nothing. Each call
-    /// in the queue must be polled for those behind it to move up: one that is held without being
-    /// polled keeps them waiting, each to the end of its own `most`.
+    /// Cancel safe: dropping the future gives its place to the next and spends nothing; only what
+    /// it was admitted for at once, without being polled since, stays spent where the key has been
+    /// charged for other calls after it. Each call in the queue must be polled for those behind it
+    /// to move up: one that is held without being polled keeps them waiting, each to the end of its
+    /// own `most`.
     ///
     /// Sleeping takes a tokio runtime, except on a manual clock.
     ///

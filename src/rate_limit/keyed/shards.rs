@@ -218,6 +218,25 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
         (shard.rules, state)
     }
 
+    /// Puts the state of `key` back to `before`, if it still is `after`; whether it was.
+    pub(super) fn undo(&self, key: K, before: State<W>, after: State<W>) -> bool {
+        let place = key.place(&self.hasher);
+        let mut shard = self.shard(place).lock();
+        let Some(index) = shard.table.find(place, key) else {
+            return false;
+        };
+        if shard.table.state(index) != after {
+            return false;
+        }
+        if before == [0; W] {
+            shard.table.remove(index, &self.hasher);
+            self.shared.keys.fetch_sub(1, Ordering::Relaxed);
+        } else {
+            *shard.table.state_mut(index) = before;
+        }
+        true
+    }
+
     /// Takes `key` out, whatever its state; whether it was there.
     pub(super) fn forget(&self, key: K) -> bool {
         let place = key.place(&self.hasher);

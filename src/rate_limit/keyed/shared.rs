@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::builder::check_algorithm;
-use super::store::{Refused, Store};
+use super::store::{Refused, Store, Undo};
 use super::stored::StoredKey;
 use super::wait::Waiters;
 use crate::clock::{Clock, Nanos};
@@ -39,6 +39,23 @@ impl<K: StoredKey> Shared<K> {
         }
         match self.store.decide(key, own, now, cost) {
             Ok(balance) => Ok(Allowed::new(balance)),
+            Err(refused) => Err(self.refusal(refused)),
+        }
+    }
+
+    /// As `decide`, with what undoes an admission.
+    pub(super) fn decide_undoably(
+        &self,
+        key: K,
+        own: Option<&Quota>,
+        now: Nanos,
+        cost: u32,
+    ) -> Result<(Allowed, Option<Undo<K>>), RateLimited> {
+        if own.is_some_and(|own| !self.takes(own)) {
+            return Err(self.mismatch(key, now));
+        }
+        match self.store.decide_undoably(key, own, now, cost) {
+            Ok((balance, undo)) => Ok((Allowed::new(balance), undo)),
             Err(refused) => Err(self.refusal(refused)),
         }
     }

@@ -40,6 +40,14 @@ pub(super) enum Refused {
     NoRoom(Balance),
 }
 
+/// What undoes a charge while nothing else has been charged to its key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Undo<K> {
+    key: K,
+    before: State<2>,
+    after: State<2>,
+}
+
 /// Calls `$body` with the keys, whatever their states are.
 macro_rules! with_keys {
     ($store:expr, $keys:ident => $body:expr) => {
@@ -73,6 +81,22 @@ impl<K: StoredKey> Store<K> {
         cost: u32,
     ) -> Result<Balance, Refused> {
         with_keys!(self, keys => keys.decide(key, own, now, cost))
+    }
+
+    /// As `decide`, with what undoes an admission; that of the shared state stays.
+    pub(super) fn decide_undoably(
+        &self,
+        key: K,
+        own: Option<&Quota>,
+        now: Nanos,
+        cost: u32,
+    ) -> Result<(Balance, Option<Undo<K>>), Refused> {
+        with_keys!(self, keys => keys.decide_undoably(key, own, now, cost))
+    }
+
+    /// Undoes a charge, unless the key was charged since; whether it did.
+    pub(super) fn undo(&self, undo: Undo<K>) -> bool {
+        with_keys!(self, keys => keys.shards.undo(undo.key, words(undo.before), words(undo.after)))
     }
 
     /// What `decide` would find for one call now.
@@ -149,6 +173,26 @@ impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
         )
     }
 
+    fn decide_undoably(
+        &self,
+        key: K,
+        own: Option<&Quota>,
+        now: Nanos,
+        cost: u32,
+    ) -> Result<(Balance, Option<Undo<K>>), Refused> {
+        self.shards.update(
+            key,
+            now,
+            |rules, state, now| {
+                let before = words(*state);
+                let balance = charge(rules, own, state, now, cost)?;
+                let after = words(*state);
+                Ok((balance, Some(Undo { key, before, after })))
+            },
+            || Ok((self.decide_without_room(own, now, cost)?, None)),
+        )
+    }
+
     #[cold]
     fn decide_without_room(
         &self,
@@ -214,6 +258,11 @@ impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
             overflowed: self.spill.overflowed.load(Ordering::Relaxed),
         }
     }
+}
+
+/// The words of a state in another number of them.
+fn words<const W: usize, const V: usize>(state: State<W>) -> State<V> {
+    std::array::from_fn(|at| state.get(at).copied().unwrap_or(0))
 }
 
 #[inline(always)]

@@ -11,6 +11,7 @@ use std::time::Duration;
 use pin_project_lite::pin_project;
 
 use super::shared::Shared;
+use super::store::Undo;
 use super::stored::StoredKey;
 use crate::clock::{Nanos, Sleep};
 use crate::rate_limit::{Allowed, Quota, RateLimited, RateLimitedReason};
@@ -170,7 +171,7 @@ struct Place<K: StoredKey> {
 
 enum Stage<K> {
     Queued(Ticket<K>),
-    Decided(Result<Allowed, RateLimited>),
+    Decided(Result<(Allowed, Option<Undo<K>>), RateLimited>),
     Done,
 }
 
@@ -213,7 +214,7 @@ impl<K: StoredKey> Shared<K> {
         let mut queues = self.waiters.queues.lock();
         let queue = queues.by_key.get(&key);
         if queue.is_none() {
-            match self.decide(key, own.as_ref(), now, cost) {
+            match self.decide_undoably(key, own.as_ref(), now, cost) {
                 Err(refusal) if refusal.reason() == RateLimitedReason::Spent => {}
                 decided => return Stage::Decided(decided),
             }
@@ -244,7 +245,9 @@ impl<K: StoredKey> Future for KeyedWait<K> {
         loop {
             let ticket = match std::mem::replace(&mut this.place.stage, Stage::Done) {
                 Stage::Queued(ticket) => ticket,
-                Stage::Decided(decided) => return Poll::Ready(decided),
+                Stage::Decided(decided) => {
+                    return Poll::Ready(decided.map(|(allowed, _)| allowed));
+                }
                 Stage::Done => panic!("`KeyedWait` polled after it was ready"),
             };
             this.place.stage = Stage::Queued(ticket);
@@ -319,8 +322,14 @@ impl<K: StoredKey> Place<K> {
 
 impl<K: StoredKey> Drop for Place<K> {
     fn drop(&mut self) {
-        if let Stage::Queued(ticket) = self.stage {
-            self.leave(ticket);
+        match std::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::Queued(ticket) => self.leave(ticket),
+            Stage::Decided(Ok((_, Some(undo)))) => {
+                if self.shared.store.undo(undo) {
+                    self.shared.waiters.wake_first();
+                }
+            }
+            Stage::Decided(_) | Stage::Done => {}
         }
     }
 }
