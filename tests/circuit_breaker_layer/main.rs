@@ -6,6 +6,7 @@ mod balancer;
 mod callbacks;
 mod composition;
 mod contract;
+#[cfg(feature = "http")]
 mod forms;
 mod harness;
 mod limiter;
@@ -15,6 +16,7 @@ mod recovery;
 mod registry;
 mod settings;
 mod slow;
+#[cfg(feature = "http")]
 mod sockets;
 #[path = "../support/mod.rs"]
 mod support;

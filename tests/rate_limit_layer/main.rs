@@ -7,7 +7,9 @@ mod support;
 
 mod contract;
 mod events;
+#[cfg(feature = "http")]
 mod forms;
 mod old_system;
 mod registry;
+#[cfg(feature = "http")]
 mod sharing;
