@@ -175,7 +175,11 @@ impl Shared {
         if std::thread::panicking() {
             match catch_unwind(AssertUnwindSafe(ask)) {
                 Ok(time) => answer.time = time,
-                Err(_) => self.events.count_panic(),
+                Err(payload) => {
+                    self.events.count_panic();
+                    // Not dropped, as in `Events::deliver`: here a second panic would abort.
+                    std::mem::forget(payload);
+                }
             }
         } else {
             answer.time = ask();

@@ -94,11 +94,20 @@ fn h70_a_panic_of_a_listener_changes_no_decision() {
     assert_eq!(seen.listener_panics, 206, "each was caught and counted");
 }
 
+/// What a panic may hold at worst.
+struct Spiteful;
+
+impl Drop for Spiteful {
+    fn drop(&mut self) {
+        panic!("as it is dropped");
+    }
+}
+
 #[test]
 fn a_panic_of_the_open_time_function_does_not_end_a_process_that_unwinds_already() {
     let policy = CircuitPolicy::builder()
         .consecutive(1)
-        .open_time(|_, _| resume_unwind(Box::new("the backoff")));
+        .open_time(|_, _| resume_unwind(Box::new(Spiteful)));
     let (breaker, _) = breaker(policy);
     caught(|| {
         let _held = breaker.try_acquire().expect("closed");

@@ -317,13 +317,22 @@ fn a_key_that_is_removed_while_open_leaves_its_part_of_the_share_to_others() {
     assert_eq!(first.state(), CircuitState::Open, "its handle goes on");
 }
 
+/// What a panic may hold at worst.
+struct Spiteful;
+
+impl Drop for Spiteful {
+    fn drop(&mut self) {
+        panic!("as it is dropped");
+    }
+}
+
 #[test]
 fn a_key_that_finds_the_registry_full_is_reported() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let listener = heard.clone();
     let breakers = CircuitBreakers::<String>::builder(brittle().consecutive(2).build().unwrap())
         .max_keys(1)
-        .on_full(|_| panic!("a broken listener"))
+        .on_full(|_| std::panic::panic_any(Spiteful))
         .on_full(move |key: &String| listener.lock().push(key.clone()))
         .build()
         .unwrap();

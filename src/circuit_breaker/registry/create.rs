@@ -38,8 +38,10 @@ impl<K: Hash + Eq> CircuitBreakers<K> {
     fn turn_away(&self, key: &K) {
         self.0.turned_away.fetch_add(1, Ordering::Relaxed);
         for listener in &self.0.settings.on_full {
-            if catch_unwind(AssertUnwindSafe(|| listener(key))).is_err() {
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| listener(key))) {
                 self.0.listener_panics.fetch_add(1, Ordering::Relaxed);
+                // Not dropped: what it holds may panic as it goes.
+                std::mem::forget(payload);
             }
         }
     }
