@@ -79,8 +79,9 @@
 //! # Panics and errors
 //!
 //! The short forms of [`Quota`] panic at the caller's line with the text of the error that their
-//! `try_` forms return. Nothing else panics but a wait that has to sleep outside of a tokio
-//! runtime. A panic in a function given to a layer reaches its caller, and nothing is lost by it.
+//! `try_` forms return, and so do a [`KeyedRateLimiter`] made by `new` of a sliding log and a
+//! clock set on a layer whose limiter is shared. A wait panics that has to sleep outside of a tokio
+//! runtime. Nothing else does. A panic in a function given to a layer reaches its caller, and nothing is lost by it.
 //!
 //! # Examples
 //!

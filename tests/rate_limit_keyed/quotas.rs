@@ -48,6 +48,38 @@ fn h46_a_new_quota_is_in_force_for_old_keys_and_new_ones_at_once() {
 }
 
 #[test]
+fn a_key_that_changes_its_quota_is_told_the_wait_that_admits_it() {
+    let quotas = [
+        Quota::per_minute(1),
+        Quota::per_second(100).burst(1),
+        Quota::with_period(7, 13 * SECOND),
+    ];
+    for store in quotas {
+        for (before, after) in [(0, 1), (1, 0), (0, 2), (2, 1), (1, 2), (2, 0)] {
+            let time = Clock::manual();
+            let clients = limiter(store, &time);
+            let ask = |tier: usize| match quotas[tier] == store {
+                true => clients.check("a"),
+                false => clients.check_own("a", 1, &quotas[tier]),
+            };
+            while ask(before).is_ok() {}
+            let Err(refusal) = ask(after) else { continue };
+            let wait = refusal.retry_after().expect("a wait that helps");
+            time.advance(wait - Duration::from_nanos(3));
+            assert!(
+                ask(after).is_err(),
+                "{store}, {before} to {after}: not before"
+            );
+            time.advance(Duration::from_nanos(3));
+            assert!(
+                ask(after).is_ok(),
+                "{store}, {before} to {after}: after {wait:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_key_put_under_a_lower_limit_starts_the_next_window_whole() {
     let time = Clock::manual();
     let (higher, lower) = (Quota::per_minute(100), Quota::per_minute(5));

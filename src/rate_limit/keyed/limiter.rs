@@ -142,6 +142,9 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
     /// limiter's, and a sliding window also in the same period. A GCRA quota whose interval is no
     /// whole number of nanoseconds is counted at the next higher one.
     ///
+    /// A key that comes under another quota than before stays as long from full as it was, also
+    /// where the new one would fill sooner.
+    ///
     /// ```
     /// use tower_sluice::rate_limit::{KeyedRateLimiter, Quota};
     ///

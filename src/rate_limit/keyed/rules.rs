@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::shards::Rules;
 use super::table::State;
 use crate::clock::Nanos;
@@ -71,11 +73,30 @@ impl OneWord {
         cost: u32,
     ) -> Result<Balance, Shortfall> {
         let (rule, mut word) = self.applied(own, state[0], now);
-        let balance = rule.decide(&mut word, now, cost)?;
+        let kept = state[0];
+        let balance = rule
+            .decide(&mut word, now, cost)
+            .map_err(|shortfall| Shortfall {
+                lacking: shortfall.lacking.max(self.lacking(&rule, kept, now, cost)),
+                ..shortfall
+            })?;
         if cost != 0 {
             state[0] = if own.is_some() { word | IN_NANOS } else { word };
         }
         Ok(balance)
+    }
+
+    /// What `cost` lacks under `rule` where `word` was spent under a quota that fills later: more
+    /// than a full bucket, which the core takes for a clock that went back.
+    fn lacking(&self, rule: &Gcra, word: u64, now: Nanos, cost: u32) -> u64 {
+        let full_at = if word & IN_NANOS != 0 {
+            Nanos::new(word & !IN_NANOS)
+        } else {
+            let (at, left) = self.0.time_to_full(word, now);
+            at.plus(Duration::from_nanos(left))
+        };
+        let load = rule.units(full_at).saturating_sub(rule.units(now));
+        (load + u64::from(cost) * rule.call).saturating_sub(rule.full)
     }
 
     #[cold]
