@@ -52,11 +52,44 @@ impl Shared {
         }
     }
 
+    /// Refuses a call that arrives at an instance whose inner service was left alone. The clock is
+    /// read anew, though `poll_ready` read it: however long the instance sat between the two, the
+    /// time left is from now, and a probe that has become due is not taken for a call too many.
+    #[inline]
+    pub(super) fn refuse_unpolled(&self) -> CircuitOpen {
+        match self.gate.refusing_until() {
+            Some(until) => self.refuse_unpolled_until(until),
+            None => self.refuse_unpolled_otherwise(),
+        }
+    }
+
+    #[inline(never)]
+    fn refuse_unpolled_until(&self, until: Nanos) -> CircuitOpen {
+        match self.clock.now().left_until(until) {
+            Some(left) => CircuitOpen::new(self.name.clone(), CircuitOpenReason::Open, Some(left)),
+            None => self.refuse_unpolled_otherwise(),
+        }
+    }
+
+    #[inline(never)]
+    fn refuse_unpolled_otherwise(&self) -> CircuitOpen {
+        match self.admit_otherwise(Inner::Unpolled) {
+            Err(refused) => refused,
+            Ok(ticket) => unreachable!("admitted without its inner service: {ticket:?}"),
+        }
+    }
+
     /// Whether a call that arrived now would be refused without its inner service being needed.
     /// Changes nothing, and never says so of a call that is due to be a probe.
     #[inline]
     pub(super) fn would_refuse(&self) -> bool {
-        self.gate.passing().is_none() && self.would_refuse_otherwise()
+        if self.gate.passing().is_some() {
+            return false;
+        }
+        match self.gate.refusing_until() {
+            Some(until) => self.read_clock() < until || self.would_refuse_otherwise(),
+            None => self.would_refuse_otherwise(),
+        }
     }
 
     #[inline(never)]
@@ -65,7 +98,6 @@ impl Shared {
             Way::Pass | Way::PassUncounted => false,
             Way::RefuseForced => true,
             Way::RefuseUntil(Nanos::MAX) => true,
-            Way::RefuseUntil(until) if self.clock.now() < until => true,
             _ => {
                 let now = self.clock.now();
                 self.view(now, |core, machine| {
@@ -95,17 +127,17 @@ impl Shared {
 
     #[inline]
     fn refuse_until(&self, until: Nanos, inner: Inner) -> Result<Ticket, CircuitOpen> {
-        let left = match until {
-            Nanos::MAX => None,
-            until => {
-                let now = self.clock.now();
-                if now >= until {
-                    return self.ask_to_pass(inner);
-                }
-                Some(until.since(now))
-            }
-        };
-        Err(self.refusal(CircuitOpenReason::Open, left))
+        if until == Nanos::MAX {
+            return Err(self.refusal(CircuitOpenReason::Open, None));
+        }
+        match self.clock.now().left_until(until) {
+            Some(left) => Err(CircuitOpen::new(
+                self.name.clone(),
+                CircuitOpenReason::Open,
+                Some(left),
+            )),
+            None => self.ask_to_pass(inner),
+        }
     }
 
     #[inline]

@@ -20,6 +20,15 @@ pub trait Admit<Request>: sealed::Sealed {
     where
         S: Service<Request>;
 
+    /// Admits a call for which one look at the breaker is enough; `None` for any other, which has
+    /// not been decided on. Apart from [`admit`](Self::admit), so that the permit of the healthy
+    /// path is put together in the future that keeps it and is not moved there.
+    #[doc(hidden)]
+    #[inline]
+    fn admit_at_once(&mut self, _request: &Request) -> Option<Admitted> {
+        None
+    }
+
     /// Decides on a call; `None` for one that no breaker guards.
     #[doc(hidden)]
     fn admit(&mut self, request: &Request) -> Result<Option<Admitted>, CircuitOpen>;
@@ -91,11 +100,21 @@ impl<Request> Admit<Request> for Single {
     }
 
     #[inline]
+    fn admit_at_once(&mut self, _request: &Request) -> Option<Admitted> {
+        if !self.polled {
+            return None;
+        }
+        let permit = self.breaker.admit_at_once()?;
+        self.polled = false;
+        Some(permit)
+    }
+
+    #[inline]
     fn admit(&mut self, _request: &Request) -> Result<Option<Admitted>, CircuitOpen> {
         if !self.polled {
             return Err(self.breaker.refuse_unpolled());
         }
-        let permit = self.breaker.admit()?;
+        let permit = self.breaker.admit_noted()?;
         self.polled = false;
         Ok(Some(permit))
     }

@@ -179,10 +179,18 @@ impl CircuitBreaker {
     #[inline]
     pub(crate) fn admit(&self) -> Result<Admitted, CircuitOpen> {
         // Two exits, so that the ticket of the first is never put together in memory.
-        if let Some(ticket) = self.0.pass_at_once() {
-            return Ok(Admitted::new(self.clone(), ticket));
+        match self.admit_at_once() {
+            Some(admitted) => Ok(admitted),
+            None => self.admit_noted(),
         }
-        self.admit_noted()
+    }
+
+    /// Admits a call that passes and is not counted as it begins; `None` for any other, which has
+    /// not been decided on.
+    #[inline]
+    pub(crate) fn admit_at_once(&self) -> Option<Admitted> {
+        let ticket = self.0.pass_at_once()?;
+        Some(Admitted::new(self.clone(), ticket))
     }
 
     /// The same, for a handle that nobody else needs: one shared count less.
@@ -194,19 +202,18 @@ impl CircuitBreaker {
         }
     }
 
+    /// Admits a call, or refuses it, whatever it takes to find out.
     #[inline(never)]
-    fn admit_noted(&self) -> Result<Admitted, CircuitOpen> {
+    pub(crate) fn admit_noted(&self) -> Result<Admitted, CircuitOpen> {
         let ticket = self.0.admit(Inner::Ready)?;
         Ok(Admitted::new(self.clone(), ticket))
     }
 
     /// Refuses a call that arrives at an instance whose inner service was left alone when it was
     /// polled: as ever while open; otherwise as not ready, with the probe, if one is due, left due.
+    #[inline]
     pub(crate) fn refuse_unpolled(&self) -> CircuitOpen {
-        match self.0.admit(Inner::Unpolled) {
-            Err(refused) => refused,
-            Ok(ticket) => unreachable!("admitted without its inner service: {ticket:?}"),
-        }
+        self.0.refuse_unpolled()
     }
 
     /// Whether a call now would be refused without its inner service being needed.

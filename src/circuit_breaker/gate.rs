@@ -3,6 +3,7 @@ use crate::sync::{AtomicU64, Ordering};
 
 const WAY_BITS: u32 = 3;
 const WAY: u64 = (1 << WAY_BITS) - 1;
+const REFUSE_UNTIL: u64 = 2;
 
 /// What an arriving call may go by without the lock: one word that only transitions write, so
 /// that every core keeps its own copy of the line while the circuit stays as it is.
@@ -44,7 +45,7 @@ impl Gate {
             Way::PassUncounted => 1,
             Way::RefuseUntil(until) => {
                 self.until.store(until.as_u64(), Ordering::Release);
-                2
+                REFUSE_UNTIL
             }
             Way::RefuseForced => 3,
             Way::Ask => 4,
@@ -59,6 +60,19 @@ impl Gate {
         (word & WAY == 0).then_some(word >> WAY_BITS)
     }
 
+    /// Until when calls are refused, if they are up to a time that comes.
+    #[inline]
+    pub(super) fn refusing_until(&self) -> Option<Nanos> {
+        let word = self.word.load(Ordering::Acquire);
+        if word & WAY != REFUSE_UNTIL {
+            return None;
+        }
+        match self.refuse_until(word) {
+            Way::RefuseUntil(until) => Some(until).filter(|&until| until < Nanos::MAX),
+            _ => None,
+        }
+    }
+
     /// The epoch and the way that belongs to it.
     #[inline]
     pub(super) fn read(&self) -> (u64, Way) {
@@ -66,7 +80,7 @@ impl Gate {
         let way = match word & WAY {
             0 => Way::Pass,
             1 => Way::PassUncounted,
-            2 => self.refuse_until(word),
+            REFUSE_UNTIL => self.refuse_until(word),
             3 => Way::RefuseForced,
             _ => Way::Ask,
         };
@@ -75,6 +89,7 @@ impl Gate {
 
     /// The time that belongs to `word`. One of a later open state is never taken for it: between
     /// the two the word was written, and the acquiring load here makes that write seen.
+    #[inline]
     fn refuse_until(&self, word: u64) -> Way {
         let until = self.until.load(Ordering::Acquire);
         if self.word.load(Ordering::Relaxed) == word {

@@ -6,7 +6,7 @@ use tower_service::Service;
 
 use super::future::ResponseFuture;
 use super::guard::OnPanic;
-use super::{Admit, AtHead, CircuitOpen, Classify, EndsAt, ErrorsAsFailures, Single};
+use super::{Admit, Admitted, AtHead, CircuitOpen, Classify, EndsAt, ErrorsAsFailures, Single};
 use crate::reject::{AsError, Reject};
 
 /// Puts each call to a circuit breaker before the inner service.
@@ -47,6 +47,25 @@ impl<S, A, C, M, E> CircuitBreakerService<S, A, C, M, E> {
     pub fn into_inner(self) -> S {
         self.inner
     }
+
+    /// Calls the inner service for an admitted call.
+    #[inline]
+    fn begin<Request, Answer>(
+        &mut self,
+        permit: Admitted,
+        request: Request,
+    ) -> ResponseFuture<S::Future, Answer, Request, C, M, E>
+    where
+        S: Service<Request>,
+        C: Clone,
+    {
+        let classifier = self.classifier.clone();
+        let mut permit = Some(permit);
+        let guard = OnPanic::new(&mut permit);
+        let inner = self.inner.call(request);
+        guard.disarm();
+        ResponseFuture::admitted(inner, permit, classifier)
+    }
 }
 
 impl<S, A, C, M, E, Request> Service<Request> for CircuitBreakerService<S, A, C, M, E>
@@ -68,19 +87,14 @@ where
 
     #[inline]
     fn call(&mut self, request: Request) -> Self::Future {
-        let permit = match self.admit.admit(&request) {
-            Ok(Some(permit)) => permit,
-            Ok(None) => return ResponseFuture::unguarded(self.inner.call(request)),
-            Err(refusal) => {
-                return ResponseFuture::refused(self.reject.refuse(&request, refusal));
-            }
-        };
-        let classifier = self.classifier.clone();
-        let mut permit = Some(permit);
-        let guard = OnPanic::new(&mut permit);
-        let inner = self.inner.call(request);
-        guard.disarm();
-        ResponseFuture::admitted(inner, permit, classifier)
+        if let Some(permit) = self.admit.admit_at_once(&request) {
+            return self.begin(permit, request);
+        }
+        match self.admit.admit(&request) {
+            Ok(Some(permit)) => self.begin(permit, request),
+            Ok(None) => ResponseFuture::unguarded(self.inner.call(request)),
+            Err(refusal) => ResponseFuture::refused(self.reject.refuse(&request, refusal)),
+        }
     }
 }
 

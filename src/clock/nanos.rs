@@ -61,6 +61,13 @@ impl Nanos {
         Self(self.0.saturating_add(Self::saturating(duration).0))
     }
 
+    /// How long it is from this reading to `deadline`; `None` from `deadline` on. In one word: a
+    /// [`Duration`] costs a division.
+    #[inline]
+    pub(crate) fn left_until(self, deadline: Self) -> Option<Self> {
+        (self < deadline).then(|| Self(deadline.0 - self.0))
+    }
+
     /// The time from `earlier` to this reading; zero where `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Self) -> Duration {
