@@ -71,7 +71,7 @@ impl Turn {
                     Step::Sleep(_) => self.stage = Stage::Queued(place),
                     Step::Done(Ok((allowed, _))) => {
                         let now = self.limiter.0.clock.now();
-                        allowed.waited = now.since(self.wait.since).into();
+                        allowed.set_waited(now.since(self.wait.since).into());
                     }
                     Step::Done(Err(_)) => {}
                 }

@@ -40,8 +40,7 @@ impl fmt::Debug for Standing {
 /// An admitted call: what it left behind.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Allowed {
-    pub(crate) standing: Standing,
-    pub(crate) waited: Nanos,
+    standing: Standing,
     pub(crate) extra: Option<Box<Extra>>,
 }
 
@@ -52,6 +51,8 @@ pub(crate) struct Extra {
     pub(crate) standings: Vec<Standing>,
     /// The refusal that shadow mode held back.
     pub(crate) refusal: Option<RateLimited>,
+    /// How long the call waited for its turn.
+    pub(crate) waited: Nanos,
 }
 
 impl Allowed {
@@ -59,8 +60,14 @@ impl Allowed {
     pub(crate) fn new(balance: Balance) -> Self {
         Self {
             standing: Standing(balance),
-            waited: Nanos::ZERO,
             extra: None,
+        }
+    }
+
+    /// Notes that the call waited for its turn.
+    pub(crate) fn set_waited(&mut self, waited: Nanos) {
+        if waited != Nanos::ZERO {
+            self.extra.get_or_insert_default().waited = waited;
         }
     }
 
@@ -89,7 +96,9 @@ impl Allowed {
 
     /// How long the call waited for its turn; zero unless it asked to wait.
     pub fn waited(&self) -> Duration {
-        self.waited.into()
+        self.extra
+            .as_ref()
+            .map_or(Duration::ZERO, |extra| extra.waited.into())
     }
 
     /// The refusal this call would have met, were the limiter not in shadow mode.

@@ -25,7 +25,7 @@ impl Inner {
         if standings.is_empty() {
             return Err(refusal);
         }
-        Err(refusal.with_standings(standings.into()))
+        Err(refusal.with_standings(standings))
     }
 
     #[cold]
@@ -49,7 +49,11 @@ impl Inner {
 fn allowed(balance: Balance, standings: Vec<Standing>, refusal: Option<RateLimited>) -> Allowed {
     let mut allowed = Allowed::new(balance);
     if !standings.is_empty() || refusal.is_some() {
-        allowed.extra = Some(Box::new(Extra { standings, refusal }));
+        allowed.extra = Some(Box::new(Extra {
+            standings,
+            refusal,
+            waited: Nanos::ZERO,
+        }));
     }
     allowed
 }

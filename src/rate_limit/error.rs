@@ -18,8 +18,10 @@ pub struct RateLimited {
     /// Until the cost fits: in the units of the standing where the reason is `Spent`, otherwise
     /// in nanoseconds; `NEVER` where no wait helps.
     lacking: u64,
-    /// All standings, where the limiter has several quotas.
-    standings: Option<Box<[Standing]>>,
+    /// All standings, where the limiter has several quotas. Boxed as it stands: one word, where
+    /// a slice takes two, in a value that is moved on every refusal.
+    #[allow(clippy::box_collection)]
+    standings: Option<Box<Vec<Standing>>>,
     cause: Cause,
 }
 
@@ -76,13 +78,7 @@ impl RateLimited {
     /// A refusal as tests of responders want it.
     #[cfg(all(test, feature = "http"))]
     pub(crate) fn for_tests(name: Option<Name>, quota: Quota, wait: Option<Duration>) -> Self {
-        let balance = Balance {
-            quota,
-            now: Nanos::ZERO,
-            load: 0,
-            left: 0,
-            scale: super::algorithm::Scale::Nanos,
-        };
+        let balance = Balance::in_nanos(quota, 0, 0);
         let lacking = wait.map_or(NEVER, |wait| Nanos::saturating(wait).as_u64());
         Self::spent(name, Shortfall { balance, lacking })
     }
@@ -110,8 +106,8 @@ impl RateLimited {
         }
     }
 
-    pub(crate) fn with_standings(self, standings: Box<[Standing]>) -> Self {
-        let standings = Some(standings);
+    pub(crate) fn with_standings(self, standings: Vec<Standing>) -> Self {
+        let standings = Some(Box::new(standings));
         Self { standings, ..self }
     }
 

@@ -151,7 +151,7 @@ impl Inner {
         });
         let refusal = RateLimited::for_now(self.name.clone(), reason, balance, ready.since(now));
         match standings {
-            Some(standings) => refusal.with_standings(standings.into()),
+            Some(standings) => refusal.with_standings(standings),
             None => refusal,
         }
     }

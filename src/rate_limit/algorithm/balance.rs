@@ -7,13 +7,16 @@ use crate::rate_limit::{Algorithm, Quota};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Balance {
     pub(crate) quota: Quota,
-    pub(crate) now: Nanos,
-    /// Until full (GCRA, log) or until the window ends, in the units of `scale`.
+    /// Until full (GCRA, log) or until the window ends, in the units of the scale.
     pub(crate) load: u64,
-    /// Calls left, where the core counts calls; GCRA derives them from `load`.
-    pub(crate) left: u32,
-    pub(crate) scale: Scale,
+    /// In the quota's units: the instant, that units may be turned into nanoseconds. In
+    /// nanoseconds: [`IN_NANOS`] and the calls left, where the core counts calls (GCRA derives
+    /// them from `load`). One word for both, as every decision is moved several times.
+    at: u64,
 }
+
+/// The bit of `Balance::at` that tells the scale.
+const IN_NANOS: u64 = 1 << 63;
 
 /// What a refused cost lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +39,6 @@ pub(crate) struct Mark {
 
 /// What a core counts time in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)] // one word with the calls left, and stored with them
 pub(crate) enum Scale {
     /// Nanoseconds.
     Nanos,
@@ -45,19 +47,60 @@ pub(crate) enum Scale {
 }
 
 impl Balance {
+    /// A balance in nanoseconds, of a core that counts the calls `left`.
+    #[inline]
+    pub(crate) fn in_nanos(quota: Quota, load: u64, left: u32) -> Self {
+        Self {
+            quota,
+            load,
+            at: IN_NANOS | u64::from(left),
+        }
+    }
+
+    /// A balance in the units of [`Gcra::scaled`] at `now`, which is before 2^63.
+    #[inline]
+    pub(crate) fn in_units(quota: Quota, load: u64, now: Nanos) -> Self {
+        debug_assert!(
+            now.as_u64() & IN_NANOS == 0,
+            "time stands still before that"
+        );
+        Self {
+            quota,
+            load,
+            at: now.as_u64(),
+        }
+    }
+
+    /// The same in nanoseconds.
+    pub(crate) fn to_nanos(self) -> Self {
+        let left = match self.scale() {
+            Scale::Nanos => self.at as u32,
+            Scale::Quota => 0,
+        };
+        Self::in_nanos(self.quota, self.reset_after(), left)
+    }
+
+    fn scale(&self) -> Scale {
+        if self.at & IN_NANOS == 0 {
+            Scale::Quota
+        } else {
+            Scale::Nanos
+        }
+    }
+
     fn nanos(&self, units: u64) -> u64 {
-        match self.scale {
+        match self.scale() {
             Scale::Nanos => units,
-            Scale::Quota => Gcra::scaled(self.quota).nanos_to_pass(self.now, units),
+            Scale::Quota => Gcra::scaled(self.quota).nanos_to_pass(Nanos::new(self.at), units),
         }
     }
 
     /// How many calls of cost 1 would be admitted now.
     pub(crate) fn remaining(&self) -> u32 {
-        match (self.quota.algorithm(), self.scale) {
+        match (self.quota.algorithm(), self.scale()) {
             (Algorithm::Gcra, Scale::Quota) => Gcra::scaled(self.quota).left(self.load),
             (Algorithm::Gcra, Scale::Nanos) => Gcra::in_nanos(self.quota).left(self.load),
-            _ => self.left,
+            _ => self.at as u32,
         }
     }
 

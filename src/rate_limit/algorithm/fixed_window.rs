@@ -7,7 +7,6 @@
 //! The window turns over when its end is reached and not before, so a clock that goes back stays
 //! inside it.
 
-use super::balance::Scale;
 use super::window::Edges;
 use super::{Balance, Rule, Shortfall};
 use crate::clock::Nanos;
@@ -97,24 +96,18 @@ impl FixedWindow {
         1 + (window.debt + cost).saturating_sub(limit).div_ceil(limit)
     }
 
-    fn balance_of(&self, window: Window, now: Nanos) -> Balance {
+    fn balance_of(&self, window: Window) -> Balance {
         let load = if window.used() == 0 {
             0
         } else {
             self.edges.until_end(window.now, window.end)
         };
-        Balance {
-            quota: self.edges.quota,
-            now,
-            load,
-            left: self.left(window),
-            scale: Scale::Nanos,
-        }
+        Balance::in_nanos(self.edges.quota, load, self.left(window))
     }
 
-    fn shortfall(&self, window: Window, windows: u64, now: Nanos) -> Shortfall {
+    fn shortfall(&self, window: Window, windows: u64) -> Shortfall {
         let more = self.edges.period.saturating_mul(windows - 1);
-        let balance = self.balance_of(window, now);
+        let balance = self.balance_of(window);
         Shortfall {
             balance,
             lacking: balance.load.saturating_add(more),
@@ -129,7 +122,7 @@ impl Rule for FixedWindow {
         let window = self.at(state, now);
         match self.windows_to_wait(window, cost) {
             0 => Ok(()),
-            windows => Err(self.shortfall(window, windows, now)),
+            windows => Err(self.shortfall(window, windows)),
         }
     }
 
@@ -146,7 +139,7 @@ impl Rule for FixedWindow {
     }
 
     fn balance(&self, state: &[u64; 2], now: Nanos) -> Balance {
-        self.balance_of(self.at(state, now), now)
+        self.balance_of(self.at(state, now))
     }
 
     fn is_fresh(&self, state: &[u64; 2], now: Nanos) -> bool {

@@ -190,12 +190,13 @@ impl Gcra {
 
     #[inline]
     pub(in crate::rate_limit) fn balance_of(&self, load: u64, now: Nanos) -> Balance {
-        Balance {
-            quota: self.quota,
-            now,
-            load,
-            left: 0,
-            scale: self.scale,
+        match self.scale {
+            // Cut as `units` cuts it, which makes it no dearer.
+            Scale::Quota => {
+                let now = now.as_u64().min(self.last);
+                Balance::in_units(self.quota, load, Nanos::new(now))
+            }
+            Scale::Nanos => Balance::in_nanos(self.quota, load, 0),
         }
     }
 

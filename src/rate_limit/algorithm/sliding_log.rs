@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::balance::Scale;
 use super::window::Edges;
 use super::{Balance, Rule, Shortfall};
 use crate::clock::Nanos;
@@ -129,13 +128,8 @@ impl Rule for SlidingLog {
     fn balance(&self, log: &Log, now: Nanos) -> Balance {
         let at = self.edges.clamp(now);
         let until = log.entries.back().map_or(0, |last| last.until);
-        Balance {
-            quota: self.edges.quota,
-            now,
-            load: self.edges.until_end(at, until),
-            left: self.left(log.spent_at(at)),
-            scale: Scale::Nanos,
-        }
+        let load = self.edges.until_end(at, until);
+        Balance::in_nanos(self.edges.quota, load, self.left(log.spent_at(at)))
     }
 
     fn is_fresh(&self, log: &Log, now: Nanos) -> bool {

@@ -11,7 +11,6 @@
 //! `before + spent ≤ before + limit - ⌊before × (period - age - 1) / period⌋`, which is
 //! `limit + ⌈before × (age + 1) / period⌉`, and `age ≤ t`.
 
-use super::balance::Scale;
 use super::window::Edges;
 use super::{Balance, Rule, Shortfall};
 use crate::clock::Nanos;
@@ -116,19 +115,15 @@ impl SlidingWindow {
         }
     }
 
-    fn balance_of(&self, window: Window, now: Nanos) -> Balance {
+    fn balance_of(&self, window: Window) -> Balance {
         let counts = window.before + window.spent;
-        Balance {
-            quota: self.edges.quota,
-            now,
-            load: if counts == 0 {
-                0
-            } else {
-                self.edges.until_end(window.now, window.end)
-            },
-            left: self.edges.limit.saturating_sub(self.weight(window)) as u32,
-            scale: Scale::Nanos,
-        }
+        let load = if counts == 0 {
+            0
+        } else {
+            self.edges.until_end(window.now, window.end)
+        };
+        let left = self.edges.limit.saturating_sub(self.weight(window)) as u32;
+        Balance::in_nanos(self.edges.quota, load, left)
     }
 }
 
@@ -143,7 +138,7 @@ impl Rule for SlidingWindow {
         }
         let lacking = self.earliest(window, cost) - window.now;
         Err(Shortfall {
-            balance: self.balance_of(window, now),
+            balance: self.balance_of(window),
             // Longer only where the clock went back.
             lacking: lacking.min(2 * self.edges.period),
         })
@@ -159,7 +154,7 @@ impl Rule for SlidingWindow {
     }
 
     fn balance(&self, state: &[u64; 2], now: Nanos) -> Balance {
-        self.balance_of(self.at(state, now), now)
+        self.balance_of(self.at(state, now))
     }
 
     fn is_fresh(&self, state: &[u64; 2], now: Nanos) -> bool {

@@ -5,7 +5,7 @@ use super::store::{Refused, Store, Undo};
 use super::stored::StoredKey;
 use super::wait::Waiters;
 use crate::clock::{Clock, Nanos};
-use crate::rate_limit::algorithm::{Balance, Scale, Shortfall};
+use crate::rate_limit::algorithm::Shortfall;
 use crate::rate_limit::{Algorithm, Allowed, Quota, RateLimited, RateLimitedReason};
 use crate::sync::Mutex;
 use crate::{ConfigError, Name};
@@ -114,13 +114,8 @@ impl<K: StoredKey> Shared<K> {
         turn: Nanos,
         reason: RateLimitedReason,
     ) -> RateLimited {
-        let balance = self.store.balance(key, own, now);
         // In nanoseconds, which the distance of the turn is in.
-        let balance = Balance {
-            load: balance.reset_after(),
-            scale: Scale::Nanos,
-            ..balance
-        };
+        let balance = self.store.balance(key, own, now).to_nanos();
         let lacking = Nanos::saturating(turn.since(now)).as_u64();
         RateLimited::spent(self.name.clone(), Shortfall { balance, lacking }).with_reason(reason)
     }

@@ -310,7 +310,7 @@ impl<K: StoredKey> Place<K> {
     }
 
     fn waited(&self, mut allowed: Allowed, now: Nanos) -> Allowed {
-        allowed.waited = now.since(self.since).into();
+        allowed.set_waited(now.since(self.since).into());
         allowed
     }
 
