@@ -2,6 +2,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::algorithm::Balance;
+use super::rare::Rare;
 use super::{Quota, RateLimited};
 use crate::clock::Nanos;
 
@@ -41,12 +42,12 @@ impl fmt::Debug for Standing {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Allowed {
     standing: Standing,
-    pub(crate) extra: Option<Box<Extra>>,
+    pub(super) extra: Rare<Extra>,
 }
 
 /// What only some admitted calls carry; boxed, so that the others stay small.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Extra {
+pub(super) struct Extra {
     /// All standings, where the limiter has several quotas.
     pub(crate) standings: Vec<Standing>,
     /// The refusal that shadow mode held back.
@@ -60,14 +61,14 @@ impl Allowed {
     pub(crate) fn new(balance: Balance) -> Self {
         Self {
             standing: Standing(balance),
-            extra: None,
+            extra: Rare::NONE,
         }
     }
 
     /// Notes that the call waited for its turn.
     pub(crate) fn set_waited(&mut self, waited: Nanos) {
         if waited != Nanos::ZERO {
-            self.extra.get_or_insert_default().waited = waited;
+            self.extra.get_or_default().waited = waited;
         }
     }
 
@@ -88,7 +89,7 @@ impl Allowed {
 
     /// How each of the limiter's quotas stands, in the order they were given.
     pub fn standings(&self) -> &[Standing] {
-        match &self.extra {
+        match self.extra.as_deref() {
             Some(extra) if !extra.standings.is_empty() => &extra.standings,
             _ => std::slice::from_ref(&self.standing),
         }
@@ -97,13 +98,13 @@ impl Allowed {
     /// How long the call waited for its turn; zero unless it asked to wait.
     pub fn waited(&self) -> Duration {
         self.extra
-            .as_ref()
+            .as_deref()
             .map_or(Duration::ZERO, |extra| extra.waited.into())
     }
 
     /// The refusal this call would have met, were the limiter not in shadow mode.
     pub fn held_back(&self) -> Option<&RateLimited> {
-        self.extra.as_ref()?.refusal.as_ref()
+        self.extra.as_deref()?.refusal.as_ref()
     }
 }
 

@@ -6,6 +6,7 @@ use super::engine::Decision;
 use super::error::RateLimitedReason;
 use super::ledger::Refused;
 use super::limiter::Inner;
+use super::rare::Rare;
 use super::{Allowed, RateLimited, Standing};
 use crate::clock::Nanos;
 use crate::sync::Ordering;
@@ -49,11 +50,11 @@ impl Inner {
 fn allowed(balance: Balance, standings: Vec<Standing>, refusal: Option<RateLimited>) -> Allowed {
     let mut allowed = Allowed::new(balance);
     if !standings.is_empty() || refusal.is_some() {
-        allowed.extra = Some(Box::new(Extra {
+        allowed.extra = Rare::new(Extra {
             standings,
             refusal,
             waited: Nanos::ZERO,
-        }));
+        });
     }
     allowed
 }

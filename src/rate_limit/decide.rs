@@ -34,6 +34,21 @@ pub trait Decide<Request>: sealed::Sealed {
     /// Decides at once; `None` is not limited.
     #[doc(hidden)]
     fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided>;
+
+    /// As `decide`, and looks at an admission where it is made: what is not looked at is then
+    /// not even made.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn settle<T>(
+        &self,
+        request: &Request,
+        now: Nanos,
+        cost: u32,
+        admitted: impl FnOnce(&Allowed) -> T,
+    ) -> Option<Result<T, RateLimited>> {
+        let decided = self.decide(request, now, cost)?;
+        Some(decided.map(|allowed| admitted(&allowed)))
+    }
 }
 
 /// A decider that lets a request wait for its turn. Sealed.
@@ -63,6 +78,17 @@ impl<Request> Decide<Request> for RateLimiter {
     #[inline]
     fn decide(&self, _request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
         Some(self.check_at(now, cost))
+    }
+
+    #[inline(always)]
+    fn settle<T>(
+        &self,
+        _request: &Request,
+        now: Nanos,
+        cost: u32,
+        admitted: impl FnOnce(&Allowed) -> T,
+    ) -> Option<Result<T, RateLimited>> {
+        Some(self.settle_at(now, cost, admitted))
     }
 }
 
@@ -109,6 +135,17 @@ where
     #[inline]
     fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
         self.inner.decide(request, now, cost)
+    }
+
+    #[inline(always)]
+    fn settle<T>(
+        &self,
+        request: &Request,
+        now: Nanos,
+        cost: u32,
+        admitted: impl FnOnce(&Allowed) -> T,
+    ) -> Option<Result<T, RateLimited>> {
+        self.inner.settle(request, now, cost, admitted)
     }
 }
 
@@ -159,6 +196,17 @@ where
     #[inline]
     fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
         self.inner.decide(request, now, cost)
+    }
+
+    #[inline(always)]
+    fn settle<T>(
+        &self,
+        request: &Request,
+        now: Nanos,
+        cost: u32,
+        admitted: impl FnOnce(&Allowed) -> T,
+    ) -> Option<Result<T, RateLimited>> {
+        self.inner.settle(request, now, cost, admitted)
     }
 }
 

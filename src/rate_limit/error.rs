@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::algorithm::{Balance, Shortfall};
+use super::rare::Rare;
 use super::{Quota, Standing};
 use crate::Name;
 use crate::clock::Nanos;
@@ -20,8 +21,7 @@ pub struct RateLimited {
     lacking: u64,
     /// All standings, where the limiter has several quotas. Boxed as it stands: one word, where
     /// a slice takes two, in a value that is moved on every refusal.
-    #[allow(clippy::box_collection)]
-    standings: Option<Box<Vec<Standing>>>,
+    standings: Rare<Vec<Standing>>,
     cause: Cause,
 }
 
@@ -31,6 +31,7 @@ const NEVER: u64 = u64::MAX;
 /// Why a rate limit refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[repr(u64)] // a byte and its padding take longer to move than a word
 pub enum RateLimitedReason {
     /// The quota is spent for now.
     Spent,
@@ -57,7 +58,7 @@ impl RateLimited {
             reason: RateLimitedReason::Spent,
             standing: Standing(shortfall.balance),
             lacking: shortfall.lacking,
-            standings: None,
+            standings: Rare::NONE,
             cause: Cause::default(),
         }
     }
@@ -83,9 +84,9 @@ impl RateLimited {
         Self::spent(name, Shortfall { balance, lacking })
     }
 
-    pub(crate) fn with_name(self, name: Name) -> Self {
-        let name = Some(name);
-        Self { name, ..self }
+    #[cold]
+    pub(crate) fn set_name(&mut self, name: Name) {
+        self.name = Some(name);
     }
 
     pub(crate) fn with_reason(self, reason: RateLimitedReason) -> Self {
@@ -107,7 +108,7 @@ impl RateLimited {
     }
 
     pub(crate) fn with_standings(self, standings: Vec<Standing>) -> Self {
-        let standings = Some(Box::new(standings));
+        let standings = Rare::new(standings);
         Self { standings, ..self }
     }
 
@@ -139,7 +140,7 @@ impl RateLimited {
 
     /// How each of the limiter's quotas stands, in the order they were given.
     pub fn standings(&self) -> &[Standing] {
-        match &self.standings {
+        match self.standings.as_deref() {
             Some(standings) => standings,
             None => std::slice::from_ref(&self.standing),
         }

@@ -11,6 +11,7 @@ use tower_service::Service;
 
 use super::event::Ending;
 use super::manner::Manner;
+use super::rare::Rare;
 use super::watch::Watch;
 use super::{Allowed, Annotate, RateLimited};
 use crate::reject::Reject;
@@ -28,7 +29,7 @@ pin_project! {
     {
         #[pin]
         stage: Stage<S::Future, A::Note, Result<S::Response, M::Error>>,
-        watch: Option<Box<Watch>>,
+        watch: Rare<Watch>,
         request: PhantomData<fn(Request)>,
     }
 }
@@ -55,7 +56,7 @@ where
     ) -> Self {
         Self {
             stage: Stage::Called { response, note },
-            watch,
+            watch: watch.into(),
             request: PhantomData,
         }
     }
@@ -66,7 +67,7 @@ where
             stage: Stage::Answered {
                 answer: Some(answer),
             },
-            watch: None,
+            watch: Rare::NONE,
             request: PhantomData,
         }
     }

@@ -38,12 +38,12 @@ impl<M, A> Manner<M, A> {
     #[cold]
     pub(super) fn let_through(
         &self,
-        refusal: RateLimited,
+        mut refusal: RateLimited,
         clock: &Clock,
         now: Nanos,
     ) -> Option<Box<Watch>> {
         self.report.count_shadowed();
-        let refusal = self.named(refusal);
+        self.name(&mut refusal);
         self.report.tell(&RateLimitEvent::Refused {
             refusal: &refusal,
             shadow: true,
@@ -57,13 +57,13 @@ impl<M, A> Manner<M, A> {
     pub(super) fn refuse<Request, Response, E>(
         &self,
         request: &Request,
-        refusal: RateLimited,
+        mut refusal: RateLimited,
     ) -> Result<Response, M::Error>
     where
         M: Reject<Request, RateLimited, Response, E>,
         A: Annotate<Response>,
     {
-        let refusal = self.named(refusal);
+        self.name(&mut refusal);
         if self.report.is_heard() {
             self.report.tell(&RateLimitEvent::Refused {
                 refusal: &refusal,
@@ -78,14 +78,14 @@ impl<M, A> Manner<M, A> {
     pub(super) fn refuse_queued<Request, Response, E>(
         &self,
         request: &Request,
-        refusal: RateLimited,
+        mut refusal: RateLimited,
         watch: Option<Box<Watch>>,
     ) -> Result<Response, M::Error>
     where
         M: Reject<Request, RateLimited, Response, E>,
         A: Annotate<Response>,
     {
-        let refusal = self.named(refusal);
+        self.name(&mut refusal);
         if let Some(watch) = watch {
             watch.refused(&refusal);
         }
@@ -112,10 +112,9 @@ impl<M, A> Manner<M, A> {
 
     /// The layer's name stands for the limiter's own.
     #[inline]
-    fn named(&self, refusal: RateLimited) -> RateLimited {
-        match self.report.name() {
-            Some(name) => refusal.with_name(name.clone()),
-            None => refusal,
+    fn name(&self, refusal: &mut RateLimited) {
+        if let Some(name) = self.report.name() {
+            refusal.set_name(name.clone());
         }
     }
 }

@@ -141,6 +141,7 @@ mod live;
 mod manner;
 mod queue;
 mod quota;
+mod rare;
 mod refunds;
 mod registry;
 mod report;
