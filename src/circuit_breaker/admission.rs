@@ -27,11 +27,14 @@ impl Shared {
     pub(super) fn pass_at_once(&self) -> Option<Ticket> {
         let epoch = self.gate.passing()?;
         let plan = self.plans.get();
+        if !plan.notes_start() {
+            return Some(Ticket::new(epoch, Kind::Counted, None));
+        }
         if plan.counted() {
             return None;
         }
-        let start = plan.timed().then(|| self.read_clock());
-        Some(Ticket::new(epoch, Kind::Counted, start))
+        let start = self.read_clock();
+        Some(Ticket::new(epoch, Kind::Counted, Some(start)))
     }
 
     /// Out of line: what comes back is one register, and three kinds of clock stay away.

@@ -29,6 +29,14 @@ pub trait Admit<Request>: sealed::Sealed {
         None
     }
 
+    /// Refuses a call at an instance whose inner service was left alone; `None` for any other,
+    /// which has not been decided on. Apart from [`admit`](Self::admit) for the same reason.
+    #[doc(hidden)]
+    #[inline]
+    fn refuse_at_once(&mut self, _request: &Request) -> Option<CircuitOpen> {
+        None
+    }
+
     /// Decides on a call; `None` for one that no breaker guards.
     #[doc(hidden)]
     fn admit(&mut self, request: &Request) -> Result<Option<Admitted>, CircuitOpen>;
@@ -107,6 +115,11 @@ impl<Request> Admit<Request> for Single {
         let permit = self.breaker.admit_at_once()?;
         self.polled = false;
         Some(permit)
+    }
+
+    #[inline]
+    fn refuse_at_once(&mut self, _request: &Request) -> Option<CircuitOpen> {
+        (!self.polled).then(|| self.breaker.refuse_unpolled())
     }
 
     #[inline]

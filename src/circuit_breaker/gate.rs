@@ -4,6 +4,8 @@ use crate::sync::{AtomicU64, Ordering};
 const WAY_BITS: u32 = 3;
 const WAY: u64 = (1 << WAY_BITS) - 1;
 const REFUSE_UNTIL: u64 = 2;
+/// Up to a time that never comes, told apart so that no call compares for it.
+const REFUSE_FOREVER: u64 = 5;
 
 /// What an arriving call may go by without the lock: one word that only transitions write, so
 /// that every core keeps its own copy of the line while the circuit stays as it is.
@@ -43,6 +45,7 @@ impl Gate {
         let bits = match way {
             Way::Pass => 0,
             Way::PassUncounted => 1,
+            Way::RefuseUntil(Nanos::MAX) => REFUSE_FOREVER,
             Way::RefuseUntil(until) => {
                 self.until.store(until.as_u64(), Ordering::Release);
                 REFUSE_UNTIL
@@ -68,7 +71,7 @@ impl Gate {
             return None;
         }
         match self.refuse_until(word) {
-            Way::RefuseUntil(until) => Some(until).filter(|&until| until < Nanos::MAX),
+            Way::RefuseUntil(until) => Some(until),
             _ => None,
         }
     }
@@ -82,6 +85,7 @@ impl Gate {
             1 => Way::PassUncounted,
             REFUSE_UNTIL => self.refuse_until(word),
             3 => Way::RefuseForced,
+            REFUSE_FOREVER => Way::RefuseUntil(Nanos::MAX),
             _ => Way::Ask,
         };
         (word >> WAY_BITS, way)

@@ -215,6 +215,13 @@ impl Admitted {
         shared.events.are_heard().then(|| shared.clock.now())
     }
 
+    /// Out of line, so that a future that ended is dropped with little more than a count.
+    #[cold]
+    #[inline(never)]
+    fn cancel(&mut self) {
+        self.finish(CallEnd::Cancelled, None, None);
+    }
+
     /// Records the end, unless one was.
     #[inline(never)]
     fn finish(
@@ -239,7 +246,7 @@ impl Drop for Admitted {
     #[inline]
     fn drop(&mut self) {
         if self.ticket.is_open() {
-            self.finish(CallEnd::Cancelled, None, None);
+            self.cancel();
         }
     }
 }

@@ -13,7 +13,8 @@ pub(super) struct Plan(u64);
 #[derive(Debug)]
 pub(super) struct Plans {
     plan: AtomicU64,
-    slow: AtomicU64,
+    /// The longest that a call may take and not be slow, in nanoseconds.
+    longest: AtomicU64,
 }
 
 impl Plan {
@@ -115,13 +116,19 @@ impl Plans {
     pub(super) fn new() -> Self {
         Self {
             plan: AtomicU64::new(0),
-            slow: AtomicU64::new(u64::MAX),
+            longest: AtomicU64::new(u64::MAX),
         }
     }
 
     pub(super) fn set(&self, plan: Plan, policy: &CircuitPolicy) {
-        let slow = policy.slow_threshold.map_or(Nanos::MAX, Nanos::saturating);
-        self.slow.store(slow.as_u64(), Ordering::Relaxed);
+        let threshold = policy.slow_threshold.map_or(Nanos::MAX, Nanos::saturating);
+        // One nanosecond below the threshold, so that the end of time, which is none, asks for no
+        // comparison of its own.
+        let longest = match threshold {
+            Nanos::MAX => u64::MAX,
+            threshold => threshold.as_u64().saturating_sub(1),
+        };
+        self.longest.store(longest, Ordering::Relaxed);
         self.plan.store(plan.0, Ordering::Release);
     }
 
@@ -133,7 +140,6 @@ impl Plans {
     /// Whether a call is slow that took `elapsed` nanoseconds. Without a threshold none is.
     #[inline]
     pub(super) fn is_slow(&self, elapsed: u64) -> bool {
-        let threshold = self.slow.load(Ordering::Relaxed);
-        elapsed >= threshold && threshold != u64::MAX
+        elapsed > self.longest.load(Ordering::Relaxed)
     }
 }

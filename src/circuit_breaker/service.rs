@@ -90,6 +90,9 @@ where
         if let Some(permit) = self.admit.admit_at_once(&request) {
             return self.begin(permit, request);
         }
+        if let Some(refusal) = self.admit.refuse_at_once(&request) {
+            return ResponseFuture::refused(self.reject.refuse(&request, refusal));
+        }
         match self.admit.admit(&request) {
             Ok(Some(permit)) => self.begin(permit, request),
             Ok(None) => ResponseFuture::unguarded(self.inner.call(request)),

@@ -91,6 +91,12 @@ impl Ticket {
         self.mark == 0
     }
 
+    /// When it was admitted; the end of time where that is not known.
+    #[inline]
+    pub(super) fn start(&self) -> Nanos {
+        self.start
+    }
+
     /// Nanoseconds from the start to `now`; 0 where the start is not known.
     #[inline]
     pub(super) fn elapsed_nanos(&self, now: Nanos) -> u64 {
