@@ -108,3 +108,28 @@ impl Gate {
         self.word.load(Ordering::Acquire) >> WAY_BITS
     }
 }
+
+#[cfg(all(test, not(sluice_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_reads_as_it_was_set_and_only_a_time_that_comes_is_waited_for() {
+        let soon = Nanos::new(7);
+        for (way, until) in [
+            (Way::Pass, None),
+            (Way::PassUncounted, None),
+            (Way::RefuseUntil(soon), Some(soon)),
+            (Way::RefuseUntil(Nanos::MAX), None),
+            (Way::RefuseForced, None),
+            (Way::Ask, None),
+        ] {
+            let gate = Gate::new();
+            gate.set(3, way);
+            assert_eq!(gate.read(), (3, way));
+            assert_eq!(gate.refusing_until(), until, "{way:?}");
+            let passing = (way == Way::Pass).then_some(3);
+            assert_eq!(gate.passing(), passing, "{way:?}");
+        }
+    }
+}
