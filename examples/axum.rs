@@ -15,12 +15,13 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Path, State};
-use axum::http::{Request, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::routing::{get, put};
 use tokio::net::TcpListener;
 use tower_sluice::circuit_breaker::{CircuitEvent, CircuitEventKind, CircuitState};
 use tower_sluice::clock::{Clock, ManualClock};
-use tower_sluice::http::{StatusClassifier, respond};
+use tower_sluice::http::{RateHeaders, StatusClassifier, header, or_shared, respond};
+use tower_sluice::rate_limit::Hashed;
 use tower_sluice::{
     CircuitBreaker, CircuitBreakerLayer, CircuitPolicy, KeyedRateLimiter, Quota, RateLimitLayer,
 };
@@ -80,7 +81,7 @@ impl Stock {
 
 /// What stands in front of the two routes.
 struct Guards {
-    clients: KeyedRateLimiter<Vec<u8>>,
+    clients: KeyedRateLimiter<Hashed<Option<HeaderValue>>>,
     breaker: CircuitBreaker,
 }
 
@@ -119,11 +120,10 @@ fn tell_transition(event: &CircuitEvent) {
 
 /// The server under protection. Each route's layer is all that the protection takes.
 fn shop(guards: &Guards, stock_at: SocketAddr, stock: Stock) -> Router {
-    let each_client = RateLimitLayer::keyed(guards.clients.clone(), |request: &Request<_>| {
-        // Clients without a key share one limit.
-        let key = request.headers().get("x-api-key");
-        key.map(|key| key.as_bytes().to_vec()).unwrap_or_default()
-    });
+    // Clients without a key share one limit.
+    let by_key = or_shared(header(HeaderName::from_static("x-api-key")));
+    let each_client = RateLimitLayer::keyed(guards.clients.clone(), by_key)
+        .headers(RateHeaders::new().draft_11("quotes"));
     let guarded =
         CircuitBreakerLayer::from(guards.breaker.clone()).classify(StatusClassifier::default());
 
@@ -232,16 +232,19 @@ impl Visitor {
         let request = self.client.get(url).header("x-api-key", who);
         let answer = request.send().await.expect("the shop answers");
         let status = answer.status().as_u16();
-        let retry_after = answer.headers().get("retry-after");
-        let retry_after = retry_after.map(|value| value.to_str().expect("digits").to_owned());
+        let header = |name| {
+            let value = answer.headers().get(name)?;
+            Some(value.to_str().expect("ASCII").to_owned())
+        };
+        let (retry_after, standing) = (header("retry-after"), header("ratelimit"));
         let at = Duration::from(self.time.now()).as_secs_f64();
-        let wait = retry_after
-            .as_ref()
-            .map(|wait| format!(", Retry-After: {wait}"));
-        println!(
-            "{at:6.1} s {who} GET {path}: {status}{}",
-            wait.unwrap_or_default()
-        );
+        print!("{at:6.1} s {who} GET {path}: {status}");
+        for (name, value) in [("Retry-After", &retry_after), ("RateLimit", &standing)] {
+            if let Some(value) = value {
+                print!(", {name}: {value}");
+            }
+        }
+        println!();
         (status, retry_after)
     }
 
