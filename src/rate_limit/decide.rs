@@ -44,10 +44,10 @@ pub trait Decide<Request>: sealed::Sealed {
         request: &Request,
         now: Nanos,
         cost: u32,
-        admitted: impl FnOnce(&Allowed) -> T,
+        admitted: impl FnOnce(Allowed) -> T,
     ) -> Option<Result<T, RateLimited>> {
         let decided = self.decide(request, now, cost)?;
-        Some(decided.map(|allowed| admitted(&allowed)))
+        Some(decided.map(admitted))
     }
 }
 
@@ -86,7 +86,7 @@ impl<Request> Decide<Request> for RateLimiter {
         _request: &Request,
         now: Nanos,
         cost: u32,
-        admitted: impl FnOnce(&Allowed) -> T,
+        admitted: impl FnOnce(Allowed) -> T,
     ) -> Option<Result<T, RateLimited>> {
         Some(self.settle_at(now, cost, admitted))
     }
@@ -143,7 +143,7 @@ where
         request: &Request,
         now: Nanos,
         cost: u32,
-        admitted: impl FnOnce(&Allowed) -> T,
+        admitted: impl FnOnce(Allowed) -> T,
     ) -> Option<Result<T, RateLimited>> {
         self.inner.settle(request, now, cost, admitted)
     }
@@ -204,7 +204,7 @@ where
         request: &Request,
         now: Nanos,
         cost: u32,
-        admitted: impl FnOnce(&Allowed) -> T,
+        admitted: impl FnOnce(Allowed) -> T,
     ) -> Option<Result<T, RateLimited>> {
         self.inner.settle(request, now, cost, admitted)
     }

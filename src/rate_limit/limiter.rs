@@ -115,16 +115,16 @@ impl RateLimiter {
         &self,
         now: Nanos,
         cost: u32,
-        admitted: impl FnOnce(&Allowed) -> T,
+        admitted: impl FnOnce(Allowed) -> T,
     ) -> Result<T, RateLimited> {
         match self.0.engine.decide(now, cost) {
-            Ok(balance) => Ok(admitted(&Allowed::new(balance))),
+            Ok(balance) => Ok(admitted(Allowed::new(balance))),
             Err(Some(shortfall)) if !self.0.shadow => {
                 Err(RateLimited::spent(self.0.name.clone(), shortfall))
             }
             Err(_) => {
                 let decided = self.0.decide_apart(now, cost);
-                decided.map(|allowed| admitted(&allowed))
+                decided.map(admitted)
             }
         }
     }

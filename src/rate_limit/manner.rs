@@ -20,7 +20,25 @@ impl<M, A> Manner<M, A> {
     #[inline]
     pub(super) fn admitted<Response>(
         &self,
-        allowed: &Allowed,
+        allowed: Allowed,
+        clock: &Clock,
+        now: Nanos,
+    ) -> (Option<A::Note>, Option<Box<Watch>>)
+    where
+        A: Annotate<Response>,
+    {
+        if self.report.is_heard() {
+            return self.admitted_heard(allowed, clock, now);
+        }
+        (Some(self.annotate.admitted(&allowed)), None)
+    }
+
+    /// As [`admitted`](Self::admitted), with listeners. Takes the admission by value: where there
+    /// are none, nothing refers to it and it is not written out.
+    #[cold]
+    fn admitted_heard<Response>(
+        &self,
+        allowed: Allowed,
         clock: &Clock,
         now: Nanos,
     ) -> (Option<A::Note>, Option<Box<Watch>>)
@@ -29,9 +47,9 @@ impl<M, A> Manner<M, A> {
     {
         let mut watch = Watch::running(&self.report, clock, now);
         if let Some(watch) = &mut watch {
-            watch.admitted(allowed);
+            watch.admitted(&allowed);
         }
-        (Some(self.annotate.admitted(allowed)), watch)
+        (Some(self.annotate.admitted(&allowed)), watch)
     }
 
     /// Follows a call that only shadow mode lets through.

@@ -112,7 +112,7 @@ where
         let now = decider.clock().now();
         if manner.report.is_shadow() {
             let (note, watch) = match decider.decide(&request, now, cost) {
-                Some(Ok(allowed)) => manner.admitted(&allowed, decider.clock(), now),
+                Some(Ok(allowed)) => manner.admitted(allowed, decider.clock(), now),
                 None => (None, None),
                 Some(Err(refusal)) => (None, manner.let_through(refusal, decider.clock(), now)),
             };
