@@ -23,7 +23,7 @@ fn plenty() -> governor::Quota {
     quota.allow_burst(NonZeroU32::new(PLENTY).expect("not zero"))
 }
 
-fn plenty_floor() -> Limit {
+pub fn plenty_floor() -> Limit {
     Limit::new(INTERVAL, u64::from(PLENTY))
 }
 

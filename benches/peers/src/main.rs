@@ -3,6 +3,7 @@
 mod breakers;
 mod drive;
 mod floors;
+mod http_calls;
 mod limits;
 mod load;
 mod measure;
@@ -40,6 +41,8 @@ fn main() {
         }),
         ("limit layer, allow", limits::layer_allow),
         ("limit layer, refuse", limits::layer_refuse),
+        ("HTTP limit, allow", http_calls::allow),
+        ("HTTP limit, refuse with Retry-After", http_calls::refuse),
         (
             "breaker layer, closed, success, elapsed recorded",
             breakers::closed_success,
