@@ -82,7 +82,6 @@ pub mod http;
 mod name;
 pub mod rate_limit;
 pub mod reject;
-#[allow(dead_code)]
 mod sync;
 mod when_full;
 

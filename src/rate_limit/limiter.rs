@@ -243,15 +243,8 @@ impl RateLimiter {
     }
 
     /// The clock, to be replaced while no clone exists.
-    #[allow(dead_code)] // for the layer's `.clock()`
     pub(crate) fn clock_mut(&mut self) -> Option<&mut Clock> {
         Arc::get_mut(&mut self.0).map(|inner| &mut inner.clock)
-    }
-
-    /// The name, to be replaced while no clone exists.
-    #[allow(dead_code)] // for the layer's `.named()`
-    pub(crate) fn name_mut(&mut self) -> Option<&mut Option<Name>> {
-        Arc::get_mut(&mut self.0).map(|inner| &mut inner.name)
     }
 
     /// Replaces the quota, in force at once for all clones and for those who wait.

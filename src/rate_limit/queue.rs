@@ -80,12 +80,6 @@ impl<V> WaitQueue<V> {
         self.waiting.len()
     }
 
-    /// Whether nobody waits, nor has a verdict to fetch: the queue may be dropped.
-    #[allow(dead_code)] // for queues kept per key
-    pub(crate) fn is_unused(&self) -> bool {
-        self.waiting.is_empty() && self.verdicts.is_empty()
-    }
-
     /// The waiting calls, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Waiter> {
         self.waiting.iter()

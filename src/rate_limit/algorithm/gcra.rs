@@ -77,7 +77,6 @@ impl Gcra {
 
     /// In whole nanoseconds, the interval rounded up: the state means the same under every quota
     /// (full again at that instant), at the price of a rate lower by up to 1 ns in the interval.
-    #[allow(dead_code)] // for keys with quotas of their own
     pub(crate) fn in_nanos(quota: Quota) -> Self {
         let call = quota.period_nanos().div_ceil(u64::from(quota.limit()));
         Self::with(quota, ONE, call, Scale::Nanos)
