@@ -1,0 +1,193 @@
+//! The hot paths of both layers, by name: what `cargo bench` times and `benches/counts` counts.
+//!
+//! The inner service is the cheapest there is, so that a figure is that of the layer. It includes
+//! the loop and the readiness check; `bare` is the same without any layer. Of a decision by hand
+//! only the verdict is looked at, as a caller who lets through or not does.
+
+use std::convert::Infallible;
+use std::future::{Future, Ready, ready};
+use std::hint::black_box;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tower_layer::Layer;
+use tower_service::Service;
+use tower_sluice::clock::Clock;
+use tower_sluice::http::respond;
+use tower_sluice::{
+    CircuitBreaker, CircuitBreakerLayer, CircuitPolicy, KeyedRateLimiter, Quota, RateLimitLayer,
+    RateLimiter,
+};
+
+#[derive(Clone, Copy)]
+struct Bare;
+
+impl<Request> Service<Request> for Bare {
+    type Response = Request;
+    type Error = Infallible;
+    type Future = Ready<Result<Request, Infallible>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        ready(Ok(request))
+    }
+}
+
+fn call<S: Service<Request>, Request>(service: &mut S, request: Request) {
+    let mut cx = Context::from_waker(Waker::noop());
+    let Poll::Ready(Ok(())) = service.poll_ready(&mut cx) else {
+        panic!("a service here is always ready");
+    };
+    let future = pin!(service.call(request));
+    assert!(
+        black_box(future.poll(&mut cx)).is_ready(),
+        "a call here ends at once"
+    );
+}
+
+fn plenty() -> Quota {
+    Quota::with_period(1, Duration::from_secs(1)).burst(900_000_000)
+}
+
+fn limiter(quota: Quota, clock: Clock) -> RateLimiter {
+    let builder = RateLimiter::builder(quota).name("counted");
+    builder.clock(clock).build().expect("a valid quota")
+}
+
+fn spent(clock: Clock) -> RateLimiter {
+    let limiter = limiter(Quota::per_hour(1), clock);
+    limiter.check().expect("the one call of the hour");
+    limiter
+}
+
+fn keyed() -> KeyedRateLimiter<u64> {
+    let limiter = KeyedRateLimiter::builder(plenty())
+        .build()
+        .expect("a valid quota");
+    for key in 0..1_000 {
+        limiter.check(&key).expect("there is plenty");
+    }
+    limiter
+}
+
+fn breaker(policy: CircuitPolicy) -> CircuitBreaker {
+    CircuitBreaker::new("counted", policy)
+}
+
+fn untimed() -> CircuitPolicy {
+    CircuitPolicy::builder()
+        .consecutive(5)
+        .build()
+        .expect("a valid policy")
+}
+
+fn timed() -> CircuitPolicy {
+    let builder = CircuitPolicy::builder().consecutive(5);
+    builder
+        .slow_threshold(Duration::from_secs(1))
+        .build()
+        .expect("a valid policy")
+}
+
+fn open() -> CircuitBreaker {
+    let policy = CircuitPolicy::builder()
+        .consecutive(1)
+        .open_for(Duration::from_secs(3_000));
+    let breaker = breaker(
+        policy
+            .open_cap(Duration::from_secs(6_000))
+            .build()
+            .expect("a valid policy"),
+    );
+    breaker.try_acquire().expect("it is closed").failure();
+    breaker
+}
+
+/// Runs a service so many times with a plain request.
+fn serve<S: Service<u64>>(mut service: S) -> impl FnMut(u64) {
+    move |times| (0..times).for_each(|n| call(&mut service, n))
+}
+
+/// A name, and what makes the work: a closure that does it so many times.
+pub(crate) type Path = (&'static str, fn() -> Box<dyn FnMut(u64)>);
+
+pub(crate) const PATHS: &[Path] = &[
+    ("bare", || Box::new(serve(Bare))),
+    ("limiter allow", || {
+        let limiter = limiter(plenty(), Clock::tokio());
+        Box::new(move |times| (0..times).for_each(|_| assert!(black_box(limiter.check().is_ok()))))
+    }),
+    ("limiter refuse", || {
+        let limiter = spent(Clock::tokio());
+        Box::new(move |times| (0..times).for_each(|_| assert!(black_box(limiter.check().is_err()))))
+    }),
+    ("limiter allow, tsc", || {
+        let limiter = limiter(plenty(), Clock::tsc());
+        Box::new(move |times| (0..times).for_each(|_| assert!(black_box(limiter.check().is_ok()))))
+    }),
+    ("limiter refuse, tsc", || {
+        let limiter = spent(Clock::tsc());
+        Box::new(move |times| (0..times).for_each(|_| assert!(black_box(limiter.check().is_err()))))
+    }),
+    ("keyed allow, 1000 keys", || {
+        let limiter = keyed();
+        Box::new(move |times| {
+            (0..times).for_each(|n| assert!(black_box(limiter.check(&(n % 1_000)).is_ok())));
+        })
+    }),
+    ("limit layer allow", || {
+        Box::new(serve(
+            RateLimitLayer::from(limiter(plenty(), Clock::tokio())).layer(Bare),
+        ))
+    }),
+    ("limit layer refuse", || {
+        Box::new(serve(
+            RateLimitLayer::from(spent(Clock::tokio())).layer(Bare),
+        ))
+    }),
+    ("breaker layer closed, no time", || {
+        Box::new(serve(
+            CircuitBreakerLayer::from(breaker(untimed())).layer(Bare),
+        ))
+    }),
+    ("breaker layer closed, slow threshold", || {
+        Box::new(serve(
+            CircuitBreakerLayer::from(breaker(timed())).layer(Bare),
+        ))
+    }),
+    ("breaker layer closed, time window", || {
+        Box::new(serve(
+            CircuitBreakerLayer::from(breaker(CircuitPolicy::default())).layer(Bare),
+        ))
+    }),
+    ("breaker layer open, refuse", || {
+        Box::new(serve(CircuitBreakerLayer::from(open()).layer(Bare)))
+    }),
+    ("http refuse with Retry-After", || {
+        let layer = RateLimitLayer::from(spent(Clock::tokio())).respond_with(respond);
+        let mut service = layer.layer(Answer);
+        Box::new(move |times| (0..times).for_each(|_| call(&mut service, http::Request::new(()))))
+    }),
+];
+
+/// An inner service with an HTTP answer.
+#[derive(Clone, Copy)]
+struct Answer;
+
+impl Service<http::Request<()>> for Answer {
+    type Response = http::Response<String>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _request: http::Request<()>) -> Self::Future {
+        ready(Ok(http::Response::new(String::new())))
+    }
+}
