@@ -7,6 +7,7 @@
 //! A reading earlier than one before it is never an error: differences stop at zero and sums at
 //! [`Nanos::MAX`], some 584 years after the clock was made.
 
+mod anchor;
 mod manual;
 mod nanos;
 mod sleep;

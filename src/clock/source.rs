@@ -2,6 +2,7 @@ use std::fmt;
 
 use tokio::time::Instant;
 
+use super::anchor::Anchor;
 use super::{ManualClock, Nanos, Sleep};
 
 /// What a handle reads the time from. Small and cheap to clone; clones share one beginning.
@@ -21,7 +22,7 @@ pub struct Clock(pub(super) Source);
 #[derive(Clone)]
 #[repr(u8)]
 pub(super) enum Source {
-    Tokio(Instant),
+    Tokio(Anchor),
     Manual(ManualClock),
     #[cfg(feature = "quanta")]
     Tsc(super::tsc::Tsc),
@@ -30,7 +31,7 @@ pub(super) enum Source {
 impl Clock {
     /// Follows `tokio::time::Instant`: monotonic, moved by `tokio::time::pause` and `advance`.
     pub fn tokio() -> Self {
-        Self(Source::Tokio(Instant::now()))
+        Self(Source::Tokio(Anchor::at(Instant::now())))
     }
 
     /// Makes a clock that stands still until it is moved, for tests and simulations.
@@ -52,10 +53,7 @@ impl Clock {
     #[inline]
     pub fn now(&self) -> Nanos {
         match &self.0 {
-            Source::Tokio(anchor) => match Instant::now().checked_duration_since(*anchor) {
-                Some(since) => Nanos::saturating(since),
-                None => Nanos::ZERO,
-            },
+            Source::Tokio(anchor) => anchor.until(Instant::now()),
             Source::Manual(manual) => manual.now(),
             #[cfg(feature = "quanta")]
             Source::Tsc(tsc) => tsc.now(),
