@@ -93,6 +93,11 @@ fn timed() -> CircuitPolicy {
         .expect("a valid policy")
 }
 
+fn calls_window() -> CircuitPolicy {
+    let builder = CircuitPolicy::builder().failure_rate(0.5);
+    builder.window_calls(100).build().expect("a valid policy")
+}
+
 fn open() -> CircuitBreaker {
     let policy = CircuitPolicy::builder()
         .consecutive(1)
@@ -105,6 +110,17 @@ fn open() -> CircuitBreaker {
     );
     breaker.try_acquire().expect("it is closed").failure();
     breaker
+}
+
+/// Has so many calls succeed by hand.
+fn succeed(policy: CircuitPolicy) -> Box<dyn FnMut(u64)> {
+    let breaker = breaker(policy);
+    Box::new(move |times| {
+        (0..times).for_each(|_| {
+            let permit = breaker.try_acquire().expect("it is closed");
+            black_box(permit.success());
+        });
+    })
 }
 
 /// Runs a service so many times with a plain request.
@@ -149,9 +165,29 @@ pub(crate) const PATHS: &[Path] = &[
             RateLimitLayer::from(spent(Clock::tokio())).layer(Bare),
         ))
     }),
+    ("breaker closed, no time", || succeed(untimed())),
+    (
+        "breaker closed, window of calls",
+        || succeed(calls_window()),
+    ),
+    ("breaker closed, slow threshold", || succeed(timed())),
+    ("breaker closed, time window", || {
+        succeed(CircuitPolicy::default())
+    }),
+    ("breaker open, refuse", || {
+        let breaker = open();
+        Box::new(move |times| {
+            (0..times).for_each(|_| assert!(black_box(breaker.try_acquire().is_err())));
+        })
+    }),
     ("breaker layer closed, no time", || {
         Box::new(serve(
             CircuitBreakerLayer::from(breaker(untimed())).layer(Bare),
+        ))
+    }),
+    ("breaker layer closed, window of calls", || {
+        Box::new(serve(
+            CircuitBreakerLayer::from(breaker(calls_window())).layer(Bare),
         ))
     }),
     ("breaker layer closed, slow threshold", || {
