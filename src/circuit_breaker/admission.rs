@@ -214,7 +214,7 @@ impl Turn<'_> {
     /// Counts, as slow, the calls that have run past the slow threshold by now.
     pub(super) fn count_overdue(&mut self) {
         // Calls that began under another policy may be watched still.
-        while self.core.policy.count_overdue && self.core.overdue.take(self.now) {
+        while self.core.take_overdue(self.now) {
             let tally = Tally {
                 failed: false,
                 slow: true,
@@ -226,8 +226,7 @@ impl Turn<'_> {
     fn answer_to(&mut self, arrival: Arrival, inner: Inner) -> Result<Ticket, CircuitOpen> {
         let kind = match arrival {
             Arrival::Pass if self.core.policy.count_overdue => {
-                let threshold = self.core.policy.slow_threshold.unwrap_or(Duration::MAX);
-                Kind::Watched(self.core.overdue.begin(self.now.plus(threshold)))
+                Kind::Watched(self.core.overdue.begin(self.now))
             }
             Arrival::Pass => Kind::Counted,
             Arrival::PassUncounted => Kind::Uncounted,

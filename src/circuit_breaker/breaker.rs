@@ -142,8 +142,8 @@ impl CircuitBreaker {
     /// - a window of the same kind and size keeps its calls, another starts empty; the count in a
     ///   row stays until an outcome ends it, or fails under a policy that counts none; what is met
     ///   already is judged at the next failing outcome;
-    /// - a gentle return that runs goes on; calls that hang already are overdue by the threshold
-    ///   they began under;
+    /// - a gentle return that runs goes on; calls in flight are slow, and overdue, by the new
+    ///   threshold, but for those that began where nothing asked for the time: they are not slow;
     /// - an open time that runs goes on, unless it has no end and the new policy gives one;
     /// - half-open goes on with the probes in flight under their old deadlines, and closes at once
     ///   if as many have succeeded as are now needed.

@@ -7,7 +7,7 @@ use crate::clock::Nanos;
 impl Shared {
     /// Carries out a command.
     pub(super) fn command(&self, command: impl Fn(&mut Machine, Nanos) -> Option<Transition>) {
-        let mut turn = self.settled(self.clock.now());
+        let mut turn = self.settled_in_any_case(self.clock.now());
         let now = turn.now;
         let transition = command(&mut turn.core.machine, now);
         turn.apply(transition);
@@ -17,7 +17,7 @@ impl Shared {
 
     /// The inner service failed to become ready.
     pub(super) fn readiness_failed(&self) {
-        let mut turn = self.settled(self.clock.now());
+        let mut turn = self.settled_in_any_case(self.clock.now());
         let now = turn.now;
         if turn.core.machine.state() == CircuitState::Closed {
             turn.count_failure();
@@ -32,7 +32,7 @@ impl Shared {
     /// Goes by `policy` from here on.
     pub(super) fn set_policy(&self, policy: CircuitPolicy) {
         let old = {
-            let mut turn = self.settled(self.clock.now());
+            let mut turn = self.settled_in_any_case(self.clock.now());
             let old = std::mem::replace(&mut turn.core.policy, policy);
             let now = turn.now;
             let (machine, rules) = turn.core.split();
@@ -71,17 +71,13 @@ impl Shared {
     }
 
     fn next_look(&self, core: &super::shared::Core, now: Nanos) -> Option<Nanos> {
-        let watched = core
-            .policy
-            .slow_threshold
-            .filter(|_| core.policy.count_overdue && core.machine.state() == CircuitState::Closed);
-        match watched {
+        let closed = core.machine.state() == CircuitState::Closed;
+        match core.overdue_at().filter(|_| closed) {
             // A call that begins from now on cannot be overdue before.
-            Some(threshold) => {
-                let oldest = core.overdue.deadline();
-                let next = oldest.unwrap_or(now.plus(threshold));
-                Some(next).filter(|&next| next < Nanos::MAX)
+            Some(threshold) if core.overdue.is_empty() => {
+                Some(now.plus(threshold)).filter(|&next| next < Nanos::MAX)
             }
+            Some(threshold) => core.overdue.deadline(threshold),
             None => core.machine.next_change(),
         }
     }

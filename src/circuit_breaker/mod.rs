@@ -104,7 +104,8 @@
 //! # Panics
 //!
 //! Listeners' panics are caught and counted. A panic of the user's open-time function goes to the
-//! caller whose outcome opened the circuit. Neither spoils the breaker.
+//! caller whose outcome opened the circuit, or who came first after the time had. Neither spoils the
+//! breaker.
 //!
 //! # Errors
 //!

@@ -31,7 +31,9 @@ impl Shared {
     pub(super) fn finish(&self, ticket: Ticket, end: CallEnd, notes: Notes) -> Recorded {
         // With no row of failing outcomes to end, a success is on the healthy path.
         let row = || self.run.load(Ordering::Relaxed) != 0;
-        if end != CallEnd::Success || !ticket.is_counted() || row() {
+        // A floor for the open time is for the lock, should the success be a slow one.
+        let plain = end == CallEnd::Success && notes.floor.is_zero();
+        if !plain || !ticket.is_counted() || row() {
             return self.finish_now(ticket, end, notes);
         }
         let plan = self.plans.get();
@@ -74,7 +76,7 @@ impl Shared {
         Recorded::counted_if(landed == Landed::Yes)
     }
 
-    /// The notes are for listeners, of which there are none here.
+    /// The notes are of no use here: there is no floor, and nobody listens.
     #[inline(never)]
     fn succeed_slowly(&self, epoch: u64, start: Nanos, at: Nanos) -> Recorded {
         let ticket = Ticket::new(epoch, Kind::Counted, Some(start));
@@ -152,7 +154,7 @@ impl Shared {
 
     #[cold]
     fn finish_under_lock(&self, done: Done) -> Recorded {
-        let mut turn = self.settled(done.at);
+        let mut turn = self.settled_in_any_case(done.at);
         let recorded = match done.ticket.kind() {
             Kind::Probe(serial) => turn.end_probe(done, serial),
             Kind::Watched(number) => turn.end_watched(done, number),
@@ -167,7 +169,7 @@ impl Shared {
         let Kind::Probe(serial) = ticket.kind() else {
             return;
         };
-        let mut turn = self.settled(self.clock.now());
+        let mut turn = self.settled_in_any_case(self.clock.now());
         let now = turn.now;
         let (machine, rules) = turn.core.split();
         let none = Verdict::Nothing;
@@ -241,7 +243,7 @@ impl Turn<'_> {
 
     /// A call that is looked at while it runs: counted now, unless it was when it was overdue.
     fn end_watched(&mut self, done: Done, number: u64) -> Recorded {
-        if self.core.overdue.end(number) {
+        if self.core.overdue.end(done.ticket.start(), number) {
             return self.end_counted(done);
         }
         let current = self.core.machine.epoch() == done.ticket.epoch;

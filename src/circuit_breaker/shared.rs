@@ -65,6 +65,18 @@ impl Core {
         }
     }
 
+    /// The run time from which on a call in flight counts as slow, if any does.
+    pub(super) fn overdue_at(&self) -> Option<Duration> {
+        let threshold = self.policy.slow_threshold;
+        threshold.filter(|_| self.policy.count_overdue)
+    }
+
+    /// Takes out the oldest call that is to be counted as slow while it runs, if one is.
+    pub(super) fn take_overdue(&mut self, now: Nanos) -> bool {
+        let threshold = self.overdue_at();
+        threshold.is_some_and(|threshold| self.overdue.take(now, threshold))
+    }
+
     /// The state machine, and what it goes by.
     pub(super) fn split(&mut self) -> (&mut Machine, Rules<'_>) {
         let rules = Rules {
@@ -211,7 +223,7 @@ impl Shared {
                 && self.run.load(Ordering::Relaxed) == 0
                 && counts.failures == 0
                 && counts.slow == 0
-                && core.overdue.deadline().is_none()
+                && core.overdue.is_empty()
         })
     }
 }

@@ -1,4 +1,6 @@
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::any::Any;
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 use super::event::{CircuitEvent, CircuitEventKind};
@@ -18,7 +20,12 @@ pub(super) struct Turn<'a> {
     /// How many instances in back-pressure mode may go on, or must see to their alarm.
     places: usize,
     asked: Option<Asked>,
+    /// A panic of the user's function about what went before this turn, which goes on at its end.
+    panic: Option<Payload>,
 }
+
+/// Deliberately not dropped unless it goes on: what it holds may panic as it goes.
+type Payload = ManuallyDrop<Box<dyn Any + Send>>;
 
 impl<'a> Turn<'a> {
     pub(super) fn new(shared: &'a Shared, core: MutexGuard<'a, Core>, now: Nanos) -> Self {
@@ -29,6 +36,7 @@ impl<'a> Turn<'a> {
             wake: false,
             places: 0,
             asked: None,
+            panic: None,
         }
     }
 
@@ -124,6 +132,7 @@ impl<'a> Turn<'a> {
             wake,
             places,
             asked,
+            panic,
         } = self;
         let function = match (&asked, &core.policy.open_time) {
             (Some(_), Some(OpenTime::Function(function))) => Some(function.clone()),
@@ -136,12 +145,20 @@ impl<'a> Turn<'a> {
         } else {
             shared.after(wake);
         }
+        match panic {
+            // A second one would end the process.
+            Some(panic) if !std::thread::panicking() => {
+                resume_unwind(ManuallyDrop::into_inner(panic));
+            }
+            _ => {}
+        }
     }
 }
 
 impl Shared {
     /// Takes the lock for what happens at `now`, with all that the time had decided before done.
     /// A question for the user's function that came up by it is answered first: a turn asks one.
+    /// Its panic leaves what was to happen undone, which so must hold nothing yet.
     pub(super) fn settled(&self, now: Nanos) -> Turn<'_> {
         loop {
             let mut turn = self.turn(now);
@@ -150,6 +167,24 @@ impl Shared {
                 return turn;
             }
             turn.end();
+        }
+    }
+
+    /// The same for what must happen whatever the user's function does about what went before:
+    /// a call that ended would be in flight for ever, a command unheard. Its panic goes on at the
+    /// end of the turn.
+    pub(super) fn settled_in_any_case(&self, now: Nanos) -> Turn<'_> {
+        let mut panic = None;
+        loop {
+            let mut turn = self.turn(now);
+            turn.settle();
+            if turn.asked.is_none() {
+                turn.panic = panic;
+                return turn;
+            }
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| turn.end())) {
+                panic = Some(ManuallyDrop::new(payload));
+            }
         }
     }
 

@@ -212,6 +212,22 @@ fn a_policy_without_overdue_calls_counts_none_that_hang_already() {
 }
 
 #[test]
+fn calls_that_hang_already_are_overdue_by_the_new_threshold() {
+    let hangs_from = |threshold| {
+        let policy = trips_at(1).slow_threshold(threshold);
+        policy.count_overdue().build().unwrap()
+    };
+    let (breaker, time) = breaker(trips_at(1).slow_threshold(SECOND).count_overdue());
+    breaker.set_policy(hangs_from(10 * SECOND));
+    let _hangs = breaker.acquire_owned().expect("closed");
+    time.advance(2 * SECOND);
+    let _watched = breaker.acquire_owned().expect("not overdue yet");
+    breaker.set_policy(hangs_from(2 * SECOND));
+    let refused = breaker.try_acquire().map(drop);
+    refused.expect_err("the first is overdue, and opened the circuit");
+}
+
+#[test]
 fn a_policy_with_recovery_gives_an_endless_open_state_its_end() {
     let (breaker, time) = breaker(CircuitPolicy::builder().consecutive(1).recover_every(1_000));
     trip(&breaker);

@@ -215,6 +215,16 @@ fn an_upstream_may_ask_for_a_longer_open_time_up_to_the_cap() {
 }
 
 #[test]
+fn a_slow_success_that_opens_asks_for_its_open_time_like_a_failure() {
+    let policy = trips_at(1).slow_threshold(SECOND).open_cap(60 * SECOND);
+    let (breaker, time) = breaker(policy);
+    let slow = breaker.try_acquire().expect("closed");
+    time.advance(SECOND);
+    slow.record_with(Outcome::Success, Some(9 * SECOND));
+    assert_eq!(breaker.snapshot().retry_after, Some(9 * SECOND));
+}
+
+#[test]
 fn the_admitted_share_grows_over_the_ramp_with_refusals_spread_evenly() {
     let (breaker, time) = breaker(trips_at(5).probes(1).ramp_up(100 * SECOND));
     trip(&breaker);

@@ -94,6 +94,44 @@ fn h70_a_panic_of_a_listener_changes_no_decision() {
     assert_eq!(seen.listener_panics, 206, "each was caught and counted");
 }
 
+/// Its time is asked for when someone notices that a probe ran too long, whoever that is.
+#[test]
+fn a_panic_of_the_open_time_function_undoes_neither_the_end_of_a_call_nor_a_command() {
+    let policy = CircuitPolicy::builder()
+        .consecutive(1)
+        .open_time(|trips, _| match trips {
+            1 => SECOND,
+            _ => resume_unwind(Box::new("the backoff")),
+        })
+        .probes(2)
+        .probe_timeout(SECOND);
+    for command in [false, true] {
+        let (breaker, time, told) = told_breaker(policy.clone());
+        trip(&breaker);
+        time.advance(SECOND);
+        let probes = [(); 2].map(|()| breaker.acquire_owned().expect("a probe"));
+        time.advance(SECOND);
+        told.take();
+        let [first, second] = probes;
+        if command {
+            caught(|| breaker.force_close());
+            assert_eq!(breaker.state(), CircuitState::Closed, "as commanded");
+            first.success();
+        } else {
+            caught(|| {
+                first.success();
+            });
+            assert_eq!(breaker.state(), CircuitState::Open, "the time was up");
+        }
+        second.success();
+        let ended = told.take().into_iter();
+        let ended = ended.filter(|event| matches!(event, CircuitEventKind::Discarded { .. }));
+        assert_eq!(ended.count(), 2, "each came too late, and is told of");
+        let totals = breaker.snapshot().totals.expect("kept");
+        assert_eq!(totals.in_flight, 0, "both have ended");
+    }
+}
+
 /// What a panic may hold at worst.
 struct Spiteful;
 

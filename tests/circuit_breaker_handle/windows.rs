@@ -258,3 +258,20 @@ fn a_driver_counts_calls_that_hang_with_no_call_after_them() {
     assert_eq!(breaker.state(), CircuitState::Open);
     drop(hung);
 }
+
+/// The clock of a machine is set back, and an operator changes the window.
+#[test]
+fn a_window_changed_after_the_clock_went_back_counts_what_comes_then() {
+    let window = |length| {
+        let policy = CircuitPolicy::builder().failure_rate(1.0).min_calls(2);
+        policy.window(length)
+    };
+    let (breaker, time) = breaker(window(10 * SECOND));
+    time.advance(1_000 * SECOND);
+    breaker.try_acquire().expect("closed").success();
+    time.set(Nanos::from(500 * SECOND));
+    breaker.set_policy(window(SECOND).build().unwrap());
+    fail(&breaker);
+    fail(&breaker);
+    assert_eq!(breaker.state(), CircuitState::Open, "two of two");
+}

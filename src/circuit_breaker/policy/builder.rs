@@ -123,8 +123,10 @@ impl CircuitPolicyBuilder {
     /// why it opens now. It runs outside of all locks; until it answers the circuit refuses with no
     /// known wait.
     ///
-    /// A panic of `f` reaches the caller whose outcome opened the circuit, which then stays open
-    /// for 5 s. Zero is taken as one nanosecond.
+    /// A panic of `f` reaches the caller whose outcome opened the circuit, or who came first after
+    /// the time had: a probe ran too long, a call is overdue. The circuit then stays open for 5 s;
+    /// a call that ends then, and a command, have had their effect, and one that arrives is not
+    /// admitted. Zero is taken as one nanosecond.
     pub fn open_time<F>(mut self, f: F) -> Self
     where
         F: Fn(u32, TransitionReason) -> Duration + Send + Sync + 'static,

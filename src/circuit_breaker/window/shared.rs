@@ -92,6 +92,7 @@ impl Windows {
     /// stays as it is; any other starts empty, for `epoch` if one is counted for.
     pub(crate) fn fit(&self, policy: &CircuitPolicy, timed: bool, epoch: Option<u64>) {
         let epoch = epoch.unwrap_or(SHUT);
+        let newest = Nanos::new(self.newest.load(Ordering::Relaxed));
         let rates = policy.has_rates();
         let time = match policy.window {
             WindowKind::Time(window) if rates => Some(Nanos::saturating(window)),
@@ -105,7 +106,7 @@ impl Windows {
             self.stripes.get_or_init(|| new_stripes(stripes::count()));
         }
         for stripe in self.stripes.get().into_iter().flatten() {
-            stripe.lock().fit(time, epoch);
+            stripe.lock().fit(time, newest, epoch);
         }
         self.fit_ring(calls, epoch);
     }
@@ -240,8 +241,10 @@ impl Windows {
 }
 
 impl Stripe {
-    fn fit(&mut self, window: Option<Nanos>, epoch: u64) {
-        let wanted = window.map(TimeWindow::new);
+    fn fit(&mut self, window: Option<Nanos>, newest: Nanos, epoch: u64) {
+        // As of the latest reading, at which all are summed: after the clock went back, what is
+        // counted in an earlier bucket would be seen by nobody.
+        let wanted = window.map(|window| TimeWindow::begun_at(window, newest));
         let same = match (&self.window, &wanted) {
             (Some(kept), Some(wanted)) => kept.width() == wanted.width(),
             (None, None) => true,

@@ -44,6 +44,13 @@ impl TimeWindow {
         }
     }
 
+    /// The same, with `now` in its newest bucket.
+    pub(crate) fn begun_at(window: Nanos, now: Nanos) -> Self {
+        let mut begun = Self::new(window);
+        begun.roll(begun.tick_at(now));
+        begun
+    }
+
     pub(crate) fn width(&self) -> u64 {
         self.width
     }

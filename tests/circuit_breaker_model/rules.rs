@@ -4,9 +4,15 @@ use std::time::Duration;
 
 use proptest::option;
 use proptest::prelude::*;
-use tower_sluice::circuit_breaker::{Cancel, CircuitPolicy};
+use tower_sluice::circuit_breaker::{
+    Cancel, CircuitPolicy, CircuitPolicyBuilder, TransitionReason,
+};
 
 pub(crate) const MS: u64 = 1_000_000;
+/// A time that never comes.
+pub(crate) const NEVER: u64 = u64::MAX;
+/// What stands for the answer of a function that panicked.
+pub(crate) const FALLBACK: u64 = 5_000 * MS;
 
 /// A policy; times in nanoseconds.
 #[derive(Clone, Debug)]
@@ -19,14 +25,64 @@ pub(crate) struct Rules {
     pub(crate) window: Option<u64>,
     pub(crate) window_calls: Option<u32>,
     pub(crate) min_calls: u64,
-    pub(crate) open_for: Option<u64>,
-    pub(crate) open_cap: u64,
+    pub(crate) open_time: Option<OpenTime>,
+    pub(crate) retry_after_cap: u64,
     pub(crate) recover_every: Option<u64>,
     pub(crate) probes: usize,
     pub(crate) probe_timeout: u64,
     pub(crate) cancel: Cancel,
     pub(crate) ramp_up: Option<u64>,
     pub(crate) count_overdue: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OpenTime {
+    /// `percent`: what each time is of the last.
+    Growing {
+        first: u64,
+        percent: u64,
+        cap: u64,
+    },
+    Asked(Function),
+}
+
+/// A user's function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Function {
+    base: u64,
+    not_ready: u64,
+    /// Panics at multiples of this many trips.
+    panics_at: u32,
+}
+
+impl Function {
+    /// `None`: panics.
+    pub(crate) fn ask(self, trips: u32, reason: TransitionReason) -> Option<u64> {
+        let more = match reason {
+            TransitionReason::NotReady => self.not_ready,
+            _ => 0,
+        };
+        (!trips.is_multiple_of(self.panics_at)).then(|| self.base * u64::from(trips) + more)
+    }
+}
+
+fn open_time() -> impl Strategy<Value = OpenTime> {
+    let first = prop_oneof![20 => 1..80 * MS, 1 => Just(NEVER)];
+    let growing = (first, 100..=400_u64, 0..400 * MS);
+    let growing = growing.prop_map(|(first, percent, more)| OpenTime::Growing {
+        first,
+        percent,
+        cap: first.saturating_add(more),
+    });
+    let asked = (0..60 * MS, 0..20 * MS, 2..9_u32);
+    let asked = asked.prop_map(|(base, not_ready, panics_at)| {
+        OpenTime::Asked(Function {
+            base,
+            not_ready,
+            panics_at,
+        })
+    });
+    prop_oneof![2 => growing, 1 => asked]
 }
 
 pub(crate) fn rules() -> impl Strategy<Value = Rules> {
@@ -38,8 +94,8 @@ pub(crate) fn rules() -> impl Strategy<Value = Rules> {
         1..6_u32,
     );
     let window = prop_oneof![(1..40_u64).prop_map(Ok), (1..8_u32).prop_map(Err)];
-    let recovery = (option::of(1..80 * MS), option::of(1..6_u64));
-    let probes = (1..4_usize, 1..100 * MS);
+    let recovery = (option::of(open_time()), option::of(1..6_u64), 1..60 * MS);
+    let probes = (1..4_usize, prop_oneof![9 => 1..100 * MS, 1 => Just(NEVER)]);
     let cancel = prop_oneof![
         Just(Cancel::SlowIfOverdue),
         Just(Cancel::Ignore),
@@ -52,7 +108,7 @@ pub(crate) fn rules() -> impl Strategy<Value = Rules> {
 type Drawn = (
     (Option<u32>, Option<u64>, Option<u64>, Option<u64>, u32),
     Result<u64, u32>,
-    (Option<u64>, Option<u64>),
+    (Option<OpenTime>, Option<u64>, u64),
     (usize, u64),
     (Cancel, Option<u64>, bool),
 );
@@ -60,6 +116,7 @@ type Drawn = (
 /// Leaves out what does not go together.
 fn sound((conditions, window, recovery, probes, extras): Drawn) -> Rules {
     let (consecutive, failure_rate, slow_rate, slow, min_calls) = conditions;
+    let (open_time, recover_every, retry_after_cap) = recovery;
     let (cancel, ramp_up, count_overdue) = extras;
     let slow_rate = slow_rate.filter(|_| slow.is_some());
     let failure_rate = match (consecutive, slow_rate) {
@@ -69,9 +126,10 @@ fn sound((conditions, window, recovery, probes, extras): Drawn) -> Rules {
     let rates = failure_rate.is_some() || slow_rate.is_some();
     let slow_threshold = slow.filter(|_| consecutive.is_some() || slow_rate.is_some());
     let calls = window.err().filter(|_| rates);
-    let open_for = match recovery {
-        (None, None) => Some(20 * MS),
-        (open_for, _) => open_for,
+    let default = OpenTime::Growing {
+        first: 20 * MS,
+        percent: 200,
+        cap: 200 * MS,
     };
     Rules {
         consecutive,
@@ -85,9 +143,9 @@ fn sound((conditions, window, recovery, probes, extras): Drawn) -> Rules {
             .map(|window| window * 7 * MS + 3),
         window_calls: calls,
         min_calls: u64::from(calls.map_or(min_calls, |calls| min_calls.min(calls))),
-        open_for,
-        open_cap: 200 * MS,
-        recover_every: recovery.1,
+        open_time: open_time.or(recover_every.is_none().then_some(default)),
+        retry_after_cap,
+        recover_every,
         probes: probes.0,
         probe_timeout: probes.1,
         cancel,
@@ -96,11 +154,18 @@ fn sound((conditions, window, recovery, probes, extras): Drawn) -> Rules {
     }
 }
 
+fn time(nanos: u64) -> Duration {
+    match nanos {
+        NEVER => Duration::MAX,
+        _ => Duration::from_nanos(nanos),
+    }
+}
+
 pub(crate) fn policy_of(rules: &Rules) -> CircuitPolicy {
-    let time = Duration::from_nanos;
     let mut policy = CircuitPolicy::builder()
         .probes(rules.probes as u32)
         .probe_timeout(time(rules.probe_timeout))
+        .retry_after_cap(time(rules.retry_after_cap))
         .cancel(rules.cancel);
     if let Some(calls) = rules.consecutive {
         policy = policy.consecutive(calls);
@@ -123,10 +188,6 @@ pub(crate) fn policy_of(rules: &Rules) -> CircuitPolicy {
     if rules.window.is_some() || rules.window_calls.is_some() {
         policy = policy.min_calls(rules.min_calls as u32);
     }
-    if let Some(open_for) = rules.open_for {
-        policy = policy.open_for(time(open_for)).open_jitter(0.0);
-        policy = policy.open_cap(time(rules.open_cap));
-    }
     if let Some(every) = rules.recover_every {
         policy = policy.recover_every(every);
     }
@@ -136,5 +197,29 @@ pub(crate) fn policy_of(rules: &Rules) -> CircuitPolicy {
     if rules.count_overdue {
         policy = policy.count_overdue();
     }
-    policy.build().expect("the rules are sound")
+    opening(policy, rules.open_time)
+        .build()
+        .expect("the rules are sound")
+}
+
+fn opening(policy: CircuitPolicyBuilder, open_time: Option<OpenTime>) -> CircuitPolicyBuilder {
+    match open_time {
+        None => policy,
+        Some(OpenTime::Growing {
+            first,
+            percent,
+            cap,
+        }) => policy
+            .open_for(time(first))
+            .open_growth(percent as f64 / 100.0)
+            .open_cap(time(cap))
+            .open_jitter(0.0),
+        Some(OpenTime::Asked(function)) => policy.open_time(move |trips, reason| {
+            match function.ask(trips, reason) {
+                Some(nanos) => Duration::from_nanos(nanos),
+                // Not `panic!`: the hook would print each.
+                None => std::panic::resume_unwind(Box::new("the user's function")),
+            }
+        }),
+    }
 }
