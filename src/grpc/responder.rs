@@ -25,6 +25,7 @@ pub struct Responder {
     limited: Code,
     unavailable: Code,
     default_retry_after: Option<Duration>,
+    jitter: Duration,
 }
 
 impl Responder {
@@ -34,6 +35,7 @@ impl Responder {
             limited: Code::ResourceExhausted,
             unavailable: Code::Unavailable,
             default_retry_after: None,
+            jitter: Duration::ZERO,
         }
     }
 
@@ -75,6 +77,15 @@ impl Responder {
         self
     }
 
+    /// Spreads the wait that is sent evenly from the true one to the true one plus `span`, so that
+    /// clients refused together do not come back together. Default: zero.
+    ///
+    /// No wait is below the true one; pushback and `RetryInfo` of one answer agree.
+    pub fn retry_after_jitter(mut self, span: Duration) -> Self {
+        self.jitter = span;
+        self
+    }
+
     pub(crate) fn answer<R: Refusal, B: EmptyBody>(
         &self,
         refusal: &R,
@@ -85,8 +96,18 @@ impl Responder {
             RefusalKind::Unavailable => self.unavailable,
         };
         let wait = refusal.retry_after().or(self.default_retry_after);
+        let wait = wait.map(|wait| wait.saturating_add(part_of(self.jitter)));
         refused(refusal, code, wait, dialect)
     }
+}
+
+/// Drawn evenly from nothing to all of `span`.
+fn part_of(span: Duration) -> Duration {
+    if span.is_zero() {
+        return span;
+    }
+    let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+    Duration::from_nanos(fastrand::u64(..=nanos))
 }
 
 impl Default for Responder {
@@ -102,7 +123,7 @@ impl<T, R: Refusal, B: EmptyBody> Respond<Request<T>, R, Response<B>> for Respon
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(sluice_loom)))]
 mod tests {
     use super::*;
     use crate::http::tests::{limited, open};
@@ -143,6 +164,48 @@ mod tests {
         assert_eq!(response.headers()["grpc-retry-pushback-ms"], "1000");
         let response: Response<()> = responder.respond(&request, &open(None));
         assert_eq!(response.headers()["grpc-status"], "10");
+    }
+
+    #[test]
+    fn h54_jitter_spreads_the_wait_of_a_grpc_refusal_and_never_shortens_it() {
+        use tonic_types::StatusExt;
+
+        let (wait, span) = (Duration::from_millis(500), Duration::from_millis(300));
+        let responder = Responder::new().retry_after_jitter(span);
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..500 {
+            let refusal = limited(Some(wait));
+            let response: Response<()> = responder.respond(&request("application/grpc"), &refusal);
+            let pushback = response.headers()["grpc-retry-pushback-ms"].to_str();
+            let pushback: u64 = pushback.expect("digits").parse().expect("a number");
+            let status = tonic::Status::from_header_map(response.headers()).expect("a status");
+            let info = status.get_details_retry_info().expect("retry info");
+            let told = info.retry_delay.expect("a delay");
+            assert!((wait..=wait + span).contains(&told), "{told:?}");
+            assert_eq!(
+                told.as_nanos().div_ceil(1_000_000),
+                pushback.into(),
+                "both agree"
+            );
+            seen.insert(pushback);
+        }
+        assert!(seen.len() > 100, "they are spread: {} values", seen.len());
+    }
+
+    #[test]
+    fn jitter_without_end_saturates_and_adds_no_wait_where_none_is_known() {
+        let responder = Responder::new().retry_after_jitter(Duration::MAX);
+        let request = request("application/grpc");
+        let long = Duration::from_secs(1 << 33);
+        let response: Response<()> = responder.respond(&request, &open(Some(long)));
+        let pushback = &response.headers()["grpc-retry-pushback-ms"];
+        assert_eq!(
+            pushback,
+            &i32::MAX.to_string(),
+            "as much as the field holds"
+        );
+        let response: Response<()> = responder.respond(&request, &limited(None));
+        assert!(!response.headers().contains_key("grpc-retry-pushback-ms"));
     }
 
     #[test]
