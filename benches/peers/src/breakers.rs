@@ -8,9 +8,45 @@ use tower_layer::Layer;
 use tower_resilience_circuitbreaker::CircuitBreakerLayer;
 
 use crate::drive::call_once;
-use crate::floors::{Bare, Breaker, BreakerService};
+use crate::floors::{Bare, Breaker, BreakerService, EveryOther};
 use crate::measure::Contender;
 use crate::ours;
+
+/// Every other call fails, and no rate is reached by that.
+pub fn closed_failure() -> Vec<Contender> {
+    let mut floor = BreakerService::<_, true> {
+        inner: EveryOther::default(),
+        breaker: Arc::new(Breaker::closed()),
+    };
+    let mut all = vec![Contender::new("floor", move || {
+        call_once(&mut floor, 7).is_ok()
+    })];
+    all.extend(ours::breaker_closed_failure());
+    let peer = CircuitBreakerLayer::builder()
+        .failure_rate_threshold(0.9)
+        .sliding_window_size(100)
+        .slow_call_duration_threshold(Duration::from_secs(1))
+        .slow_call_rate_threshold(0.9)
+        .build()
+        .expect("a valid configuration");
+    let mut peer = peer.layer(EveryOther::default());
+    all.push(Contender::new("tower-resilience", move || {
+        call_once(&mut peer, 7).is_ok()
+    }));
+    let recloser = recloser::Recloser::custom().closed_len(100).error_rate(0.9);
+    let (recloser, mut inner) = (recloser.build(), EveryOther::default());
+    all.push(Contender::new("recloser by hand, not timed", move || {
+        recloser.call(|| call_once(&mut inner, 7)).is_ok()
+    }));
+    let backoff = failsafe::backoff::constant(Duration::from_secs(3_600));
+    let policy = failsafe::failure_policy::consecutive_failures(5, backoff);
+    let failsafe = failsafe::Config::new().failure_policy(policy).build();
+    let mut inner = EveryOther::default();
+    all.push(Contender::new("failsafe by hand, not timed", move || {
+        failsafe.call(|| call_once(&mut inner, 7)).is_ok()
+    }));
+    all
+}
 
 fn floors<const TIMED: bool>(breaker: Breaker) -> Vec<Contender> {
     let breaker = Arc::new(breaker);

@@ -131,6 +131,39 @@ impl Service<u64> for Bare {
     }
 }
 
+/// An inner service of which every other call fails.
+#[derive(Clone, Default)]
+pub struct EveryOther(bool);
+
+/// Its failure.
+#[derive(Clone, Copy, Debug)]
+pub struct Failed;
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("failed")
+    }
+}
+
+impl std::error::Error for Failed {}
+
+impl Service<u64> for EveryOther {
+    type Response = u64;
+    type Error = Failed;
+    type Future = std::future::Ready<Result<u64, Failed>>;
+
+    #[inline]
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Failed>> {
+        Poll::Ready(Ok(()))
+    }
+
+    #[inline]
+    fn call(&mut self, request: u64) -> Self::Future {
+        self.0 = !self.0;
+        std::future::ready(if self.0 { Ok(request) } else { Err(Failed) })
+    }
+}
+
 /// A limit as a layer: the decision in `call`, the inner future moved and not boxed.
 #[derive(Clone)]
 pub struct LimitService<S> {
@@ -144,6 +177,7 @@ pub enum MaybeFuture<F> {
 }
 
 pub enum MaybeError<E> {
+    #[expect(dead_code, reason = "a refusal carries it, though nobody here looks")]
     Refused(u64),
     Inner(E),
 }

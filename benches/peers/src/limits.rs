@@ -1,12 +1,15 @@
 //! Limits: as handles, by key, and as layers.
 
 use std::num::NonZeroU32;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use governor::clock::MonotonicClock;
+use tower::ServiceExt;
 use tower_layer::Layer;
 use tower_resilience_ratelimiter::RateLimiterLayer;
+use tower_service::Service;
 
 use crate::drive::call_once;
 use crate::floors::{Bare, KeyedLimit, Limit, LimitService};
@@ -18,7 +21,7 @@ pub const PLENTY: u32 = 900_000_000;
 /// … at a rate so slow that no key is like new again within a run.
 pub const INTERVAL: Duration = Duration::from_secs(1);
 
-fn plenty() -> governor::Quota {
+pub fn plenty() -> governor::Quota {
     let quota = governor::Quota::with_period(INTERVAL).expect("not zero");
     quota.allow_burst(NonZeroU32::new(PLENTY).expect("not zero"))
 }
@@ -55,9 +58,16 @@ pub fn direct_refuse() -> Vec<Contender> {
     direct(Limit::spent(), hourly(), ours::limit_refuse())
 }
 
-/// `draw` picks the next key.
-pub fn keyed(keys: u64, draw: fn(&mut fastrand::Rng, u64) -> u64) -> Vec<Contender> {
-    let seeded = move || fastrand::Rng::with_seed(7);
+/// Picks the next of so many keys.
+pub type Draw = fn(&mut fastrand::Rng, u64) -> u64;
+
+/// The same keys in the same order for every contender of a table.
+pub fn drawn(keys: u64, draw: Draw) -> impl FnMut() -> u64 {
+    let mut rng = fastrand::Rng::with_seed(7);
+    move || draw(&mut rng, keys)
+}
+
+pub fn keyed(keys: u64, draw: Draw) -> Vec<Contender> {
     let floor = KeyedLimit::new(plenty_floor(), keys as usize);
     let governor = governor::RateLimiter::dashmap(plenty());
     let instant = governor::RateLimiter::dashmap_with_clock(plenty(), MonotonicClock);
@@ -68,38 +78,53 @@ pub fn keyed(keys: u64, draw: fn(&mut fastrand::Rng, u64) -> u64) -> Vec<Contend
             instant.check_key(&key),
         );
     }
-    let (mut a, mut b, mut c) = (seeded(), seeded(), seeded());
-    let mut all = vec![Contender::new("floor", move || {
-        floor.check(draw(&mut a, keys)).is_ok()
+    let next = || drawn(keys, draw);
+    let mut all = vec![Contender::over("floor", next(), move |key| {
+        floor.check(*key).is_ok()
     })];
     all.extend(ours::keyed_allow(keys, draw));
-    all.push(Contender::new("governor, `Instant`", move || {
-        instant.check_key(&draw(&mut b, keys)).is_ok()
+    all.push(Contender::over("governor, `Instant`", next(), move |key| {
+        instant.check_key(key).is_ok()
     }));
-    all.push(Contender::new("governor, counter", move || {
-        governor.check_key(&draw(&mut c, keys)).is_ok()
+    all.push(Contender::over("governor, counter", next(), move |key| {
+        governor.check_key(key).is_ok()
     }));
     all
 }
 
-pub fn keyed_strings(keys: u64, draw: fn(&mut fastrand::Rng, u64) -> u64) -> Vec<Contender> {
-    let names: Arc<[String]> = (0..keys).map(string_key).collect();
+pub fn keyed_strings(keys: u64, draw: Draw) -> Vec<Contender> {
     let floor = KeyedLimit::new(plenty_floor(), keys as usize);
     let governor = governor::RateLimiter::dashmap_with_clock(plenty(), MonotonicClock);
     for key in 0..keys {
-        let _ = (floor.check(key), governor.check_key(&names[key as usize]));
+        let _ = (floor.check(key), governor.check_key(&string_key(key)));
     }
-    let (mut a, mut b) = (fastrand::Rng::with_seed(7), fastrand::Rng::with_seed(7));
-    let mut all = vec![Contender::new("floor (integer keys)", move || {
-        floor.check(draw(&mut a, keys)).is_ok()
-    })];
-    all.extend(ours::keyed_strings_allow(names.clone(), draw));
-    all.push(Contender::new("governor, `Instant`", move || {
-        governor
-            .check_key(&names[draw(&mut b, keys) as usize])
-            .is_ok()
-    }));
+    let strings = || strings_drawn(keys, draw);
+    let mut all = vec![Contender::over(
+        "floor (integer keys)",
+        drawn(keys, draw),
+        move |key| floor.check(*key).is_ok(),
+    )];
+    all.extend(ours::keyed_strings_allow(keys, strings()));
+    all.push(Contender::over(
+        "governor, `Instant`",
+        strings(),
+        move |key: &Rc<String>| governor.check_key(key).is_ok(),
+    ));
     all
+}
+
+/// As `drawn`. Few keys are the same strings again and again; of many each is made anew, as a
+/// request's key was just read off its socket, while one out of a million would have to be fetched
+/// from memory first.
+fn strings_drawn(keys: u64, draw: Draw) -> impl FnMut() -> Rc<String> {
+    let few = if keys <= 10_000 { keys } else { 0 };
+    let few: Vec<Rc<String>> = (0..few).map(|key| Rc::new(string_key(key))).collect();
+    let mut next = drawn(keys, draw);
+    move || {
+        let key = next();
+        let known = few.get(key as usize).cloned();
+        known.unwrap_or_else(|| Rc::new(string_key(key)))
+    }
 }
 
 /// A key of 40 bytes.
@@ -161,11 +186,31 @@ pub fn layer_allow() -> Vec<Contender> {
     all.push(Contender::new("tower RateLimit (one owner)", move || {
         call_once(&mut tower, 7).is_ok()
     }));
+    all.push(buffered());
     let mut concurrency = tower::limit::ConcurrencyLimit::new(Bare, 1024);
     all.push(Contender::new("tower ConcurrencyLimit", move || {
         call_once(&mut concurrency, 7).is_ok()
     }));
     all
+}
+
+/// The one way to share tower's limit, with its worker on the same thread.
+fn buffered() -> Contender {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.expect("a runtime can be built");
+    let rate = tower::limit::rate::Rate::new(u64::MAX, Duration::from_secs(3600));
+    let limit = tower::limit::RateLimit::new(Bare, rate);
+    let mut buffer = runtime.block_on(async { tower::buffer::Buffer::new(limit, 1024) });
+    Contender::in_batches("tower Buffer + RateLimit", move |times| {
+        runtime.block_on(async {
+            for n in 0..times {
+                let ready = buffer.ready().await.expect("the worker runs");
+                let _ = std::hint::black_box(ready.call(n).await);
+            }
+        });
+    })
 }
 
 pub fn layer_refuse() -> Vec<Contender> {

@@ -4,14 +4,18 @@ mod breakers;
 mod drive;
 mod floors;
 mod http_calls;
+mod instructions;
+mod keys;
 mod limits;
 mod load;
 mod measure;
 mod ours;
+mod print;
+mod tables;
 mod threads;
 mod wire;
 
-use measure::{Contender, compare};
+use tables::TABLES;
 
 fn main() {
     // Peers that hold a timer want a runtime to be entered, though none of them is run by it.
@@ -20,76 +24,29 @@ fn main() {
         .build();
     let runtime = runtime.expect("a runtime can be built");
     let _entered = runtime.enter();
-    let tables: Vec<(&str, fn() -> Vec<Contender>)> = vec![
-        ("limiter, allow", limits::direct_allow),
-        ("limiter, refuse", limits::direct_refuse),
-        ("limiter, 1 key", || limits::keyed(1, limits::uniform)),
-        ("limiter, 1,000 keys, uniform", || {
-            limits::keyed(1_000, limits::uniform)
-        }),
-        ("limiter, 1,000 keys, Zipf", || {
-            limits::keyed(1_000, limits::zipf)
-        }),
-        ("limiter, 1,000 string keys", || {
-            limits::keyed_strings(1_000, limits::uniform)
-        }),
-        ("limiter, 1,000,000 keys, uniform", || {
-            limits::keyed(1_000_000, limits::uniform)
-        }),
-        ("limiter, 1,000,000 string keys", || {
-            limits::keyed_strings(1_000_000, limits::uniform)
-        }),
-        ("limit layer, allow", limits::layer_allow),
-        ("limit layer, refuse", limits::layer_refuse),
-        ("HTTP limit, allow", http_calls::allow),
-        ("HTTP limit, refuse with Retry-After", http_calls::refuse),
-        (
-            "breaker layer, closed, success, elapsed recorded",
-            breakers::closed_success,
-        ),
-        (
-            "breaker layer, closed, success, nothing uses time",
-            breakers::closed_success_untimed,
-        ),
-        ("breaker layer, open, refusal", breakers::open_refuse),
-    ];
-    for (name, make) in tables {
-        println!("\n**{name}**\n");
-        println!("| contender | ns (median) | ns (least) | × floor | allocations | bytes |");
-        println!("|---|---|---|---|---|---|");
-        for cost in compare(&mut make()) {
-            println!(
-                "| {} | {:.1} | {:.1} | {:.2} | {} | {} |",
-                cost.name, cost.median_ns, cost.least_ns, cost.ratio, cost.allocations, cost.bytes
-            );
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match &args[..] {
+        [] => all(),
+        [argument, table, contender] if argument == instructions::ARGUMENT => {
+            let number = |text: &String| text.parse::<usize>().expect("a number");
+            let (_, make) = TABLES[number(table)];
+            instructions::run(make().swap_remove(number(contender)));
+        }
+        [argument, part] if argument == "--only" => {
+            print::tables(|name| name.contains(part.as_str()));
+        }
+        _ => {
+            eprintln!("sluice-peers [--only PART-OF-A-TABLE'S-NAME]");
+            std::process::exit(2);
         }
     }
-    println!("\n**two threads over one**\n\n| path | × one thread |\n|---|---|");
-    for (path, ratio) in threads::scalings() {
-        println!("| {path} | {ratio:.2} |");
-    }
-    let (share, most) = threads::accuracy();
-    println!(
-        "\n1,000 a second, two threads, 5 s: {share:.4} of the promise, at most {most} in a second"
-    );
-    for refusing in [false, true] {
-        let traffic = if refusing {
-            "nearly all refused"
-        } else {
-            "all allowed"
-        };
-        println!("\n**axum server, {traffic}**\n");
-        println!("| layer | requests/s | × bare | server CPU × bare | refused |");
-        println!("|---|---|---|---|---|");
-        for row in wire::compare(refusing) {
-            println!(
-                "| {} | {:.0} | {:.3} | {:.3} | {:.1} % |",
-                row.name,
-                row.per_second,
-                row.rate,
-                row.cpu,
-                row.refused * 100.0
-            );
-        }
-    }
+}
+
+fn all() {
+    let ratios = print::tables(|_| true);
+    print::keys();
+    print::threads();
+    print::accuracy();
+    print::wire();
+    print::summary(&ratios);
 }

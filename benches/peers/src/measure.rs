@@ -12,25 +12,95 @@ const BATCH: Duration = Duration::from_millis(4);
 /// One way of doing the work of a table.
 pub struct Contender {
     pub name: &'static str,
-    run: Box<dyn FnMut(u64)>,
+    work: Box<dyn Work>,
+}
+
+trait Work {
+    /// Gets ready to run so many times, outside of what is measured.
+    fn prepare(&mut self, times: u64);
+    fn run(&mut self, times: u64);
 }
 
 impl Contender {
     /// `once` does the work one time.
     pub fn new<T>(name: &'static str, mut once: impl FnMut() -> T + 'static) -> Self {
-        let run = move |times| {
+        Self::in_batches(name, move |times| {
             for _ in 0..times {
                 black_box(once());
             }
-        };
-        Self {
-            name,
-            run: Box::new(run),
-        }
+        })
     }
 
-    pub fn run(&mut self, times: u64) {
-        (self.run)(times);
+    /// `batch` does the work so many times.
+    pub fn in_batches(name: &'static str, batch: impl FnMut(u64) + 'static) -> Self {
+        let work = Box::new(Batch(batch));
+        Self { name, work }
+    }
+
+    /// `once` does the work with each of the keys that `draw` picks beforehand: a request's key
+    /// is at hand, and what picking one costs here is no part of a limit.
+    pub fn over<K: 'static, T>(
+        name: &'static str,
+        draw: impl FnMut() -> K + 'static,
+        mut once: impl FnMut(&K) -> T + 'static,
+    ) -> Self {
+        let each = move |keys: &[K]| {
+            for key in keys {
+                black_box(once(key));
+            }
+        };
+        let keys = Vec::new();
+        let work = Box::new(Over { draw, keys, each });
+        Self { name, work }
+    }
+
+    /// Runs it so many times; how long the thread was busy with that.
+    pub fn run(&mut self, times: u64) -> Duration {
+        self.work.prepare(times);
+        let start = ThreadTime::now();
+        self.counted(times);
+        start.elapsed()
+    }
+
+    /// Allocations and bytes of so many calls.
+    fn allocated(&mut self, times: u64) -> (u64, u64) {
+        self.work.prepare(times);
+        let info = allocation_counter::measure(|| self.work.run(times));
+        (info.count_total, info.bytes_total)
+    }
+
+    /// What callgrind is told to count; see `instructions`.
+    #[inline(never)]
+    fn counted(&mut self, times: u64) {
+        self.work.run(times);
+    }
+}
+
+struct Batch<F>(F);
+
+impl<F: FnMut(u64)> Work for Batch<F> {
+    fn prepare(&mut self, _times: u64) {}
+
+    fn run(&mut self, times: u64) {
+        self.0(times);
+    }
+}
+
+struct Over<K, D, E> {
+    draw: D,
+    keys: Vec<K>,
+    each: E,
+}
+
+impl<K, D: FnMut() -> K, E: FnMut(&[K])> Work for Over<K, D, E> {
+    fn prepare(&mut self, times: u64) {
+        self.keys.clear();
+        self.keys.extend((0..times).map(|_| (self.draw)()));
+    }
+
+    fn run(&mut self, times: u64) {
+        assert_eq!(self.keys.len() as u64, times, "as many as were drawn");
+        (self.each)(&self.keys);
     }
 }
 
@@ -91,16 +161,14 @@ fn calibrate(contender: &mut Contender) -> u64 {
 }
 
 fn nanos(contender: &mut Contender, times: u64) -> f64 {
-    let start = ThreadTime::now();
-    contender.run(times);
-    start.elapsed().as_nanos() as f64
+    contender.run(times).as_nanos() as f64
 }
 
 fn allocated(contender: &mut Contender) -> (f64, f64) {
     const CALLS: u64 = 1_000;
-    let info = allocation_counter::measure(|| contender.run(CALLS));
+    let (count, bytes) = contender.allocated(CALLS);
     let per_call = |count: u64| count as f64 / CALLS as f64;
-    (per_call(info.count_total), per_call(info.bytes_total))
+    (per_call(count), per_call(bytes))
 }
 
 pub fn median(mut values: Vec<f64>) -> f64 {

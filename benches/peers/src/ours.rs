@@ -1,21 +1,20 @@
 //! This crate's contenders.
 
-use std::sync::Arc;
+use std::rc::Rc;
 use std::time::Duration;
 
 use tower_layer::Layer;
 use tower_sluice::clock::Clock;
+use tower_sluice::rate_limit::Key;
 use tower_sluice::{
     CircuitBreaker, CircuitBreakerLayer, CircuitPolicy, KeyedRateLimiter, Quota, RateLimitLayer,
     RateLimiter,
 };
 
 use crate::drive::call_once;
-use crate::floors::Bare;
-use crate::limits::{INTERVAL, PLENTY};
+use crate::floors::{Bare, EveryOther};
+use crate::limits::{Draw, INTERVAL, PLENTY, drawn, string_key};
 use crate::measure::Contender;
-
-type Draw = fn(&mut fastrand::Rng, u64) -> u64;
 
 fn plenty_quota() -> Quota {
     Quota::with_period(1, INTERVAL).burst(PLENTY)
@@ -61,16 +60,13 @@ pub fn limit_refuse() -> Vec<Contender> {
 
 pub fn keyed_allow(keys: u64, draw: Draw) -> Vec<Contender> {
     let one = |name, clock: Clock| {
-        let limiter = KeyedRateLimiter::<u64>::builder(plenty_quota())
-            .max_keys(2_000_000)
-            .clock(clock)
-            .build()
-            .expect("a valid quota");
+        let limiter = keyed_limiter::<u64>(clock);
         for key in 0..keys {
             let _ = limiter.check(&key);
         }
-        let mut rng = fastrand::Rng::with_seed(7);
-        Contender::new(name, move || limiter.check(&draw(&mut rng, keys)).is_ok())
+        Contender::over(name, drawn(keys, draw), move |key| {
+            limiter.check(key).is_ok()
+        })
     };
     vec![
         one("tower-sluice, `Instant`", Clock::tokio()),
@@ -78,21 +74,27 @@ pub fn keyed_allow(keys: u64, draw: Draw) -> Vec<Contender> {
     ]
 }
 
-pub fn keyed_strings_allow(names: Arc<[String]>, draw: Draw) -> Vec<Contender> {
-    let limiter = KeyedRateLimiter::<str>::builder(plenty_quota())
-        .max_keys(2_000_000)
-        .build()
-        .expect("a valid quota");
-    for name in names.iter() {
-        let _ = limiter.check(name.as_str());
+pub fn keyed_strings_allow(
+    keys: u64,
+    draw: impl FnMut() -> Rc<String> + 'static,
+) -> Vec<Contender> {
+    let limiter = keyed_limiter::<str>(Clock::tokio());
+    for key in 0..keys {
+        let _ = limiter.check(string_key(key).as_str());
     }
-    let mut rng = fastrand::Rng::with_seed(7);
-    let keys = names.len() as u64;
-    vec![Contender::new("tower-sluice, `Instant`", move || {
-        limiter
-            .check(names[draw(&mut rng, keys) as usize].as_str())
-            .is_ok()
-    })]
+    vec![Contender::over(
+        "tower-sluice, `Instant`",
+        draw,
+        move |key| limiter.check(key.as_str()).is_ok(),
+    )]
+}
+
+pub fn keyed_limiter<K: Key + ?Sized>(clock: impl Into<Clock>) -> KeyedRateLimiter<K> {
+    KeyedRateLimiter::builder(plenty_quota())
+        .max_keys(2_000_000)
+        .clock(clock)
+        .build()
+        .expect("a valid quota")
 }
 
 fn limit_layer(limiter: fn(Clock) -> RateLimiter) -> Vec<Contender> {
@@ -118,6 +120,27 @@ pub fn limit_layer_allow() -> Vec<Contender> {
 
 pub fn limit_layer_refuse() -> Vec<Contender> {
     limit_layer(spent)
+}
+
+/// Every other call fails, which no condition finds too many.
+pub fn breaker_closed_failure() -> Vec<Contender> {
+    let policy = CircuitPolicy::builder()
+        .consecutive(5)
+        .slow_threshold(Duration::from_secs(1));
+    let breaker = CircuitBreaker::new("peers", policy.build().expect("a valid policy"));
+    let mut kept = CircuitBreakerLayer::from(breaker).layer(EveryOther::default());
+    let windowed = CircuitPolicy::builder().failure_rate(0.9).slow_rate(0.9);
+    let windowed = windowed.slow_threshold(Duration::from_secs(1));
+    let breaker = CircuitBreaker::new("peers", windowed.build().expect("a valid policy"));
+    let mut windowed = CircuitBreakerLayer::from(breaker).layer(EveryOther::default());
+    vec![
+        Contender::new("tower-sluice, consecutive", move || {
+            call_once(&mut kept, 7).is_ok()
+        }),
+        Contender::new("tower-sluice, time window", move || {
+            call_once(&mut windowed, 7).is_ok()
+        }),
+    ]
 }
 
 fn kept_and_fresh(policy: CircuitPolicy, forced: bool) -> Vec<Contender> {

@@ -1,7 +1,6 @@
 //! Two threads at once: how much more they do than one, and whether a limit still holds.
 
 use std::num::NonZeroU32;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tower_layer::Layer;
@@ -35,11 +34,21 @@ pub fn scalings() -> Vec<(&'static str, f64)> {
         breaker(CircuitPolicy::default()),
         breaker(consecutive.clone()),
     );
-    let handle = CircuitBreaker::new("one", consecutive);
+    let handle = CircuitBreaker::new("one", consecutive.clone());
+    let timed = CircuitBreaker::new("one", CircuitPolicy::default());
+    let open = CircuitBreaker::new("one", consecutive);
+    open.force_open();
+    let spent = RateLimiter::builder(Quota::per_hour(1)).name("one");
+    let spent = spent.build().expect("a valid quota");
+    let _ = spent.check();
     vec![
         (
             "one limit, allow",
             scaling(|_| |times| (0..times).for_each(|_| drop(limiter.check()))),
+        ),
+        (
+            "one limit, refuse",
+            scaling(|_| |times| (0..times).for_each(|_| drop(spent.check()))),
         ),
         (
             "distinct keys, allow",
@@ -62,15 +71,23 @@ pub fn scalings() -> Vec<(&'static str, f64)> {
         ),
         (
             "one closed breaker handle, consecutive",
-            scaling(|_| {
-                let handle = &handle;
-                move |times| {
-                    (0..times)
-                        .for_each(|_| drop(handle.try_acquire().map(|permit| permit.success())));
-                }
-            }),
+            scaling(|_| acquire(&handle)),
+        ),
+        (
+            "one closed breaker handle, time window",
+            scaling(|_| acquire(&timed)),
+        ),
+        (
+            "one open breaker handle, refusal",
+            scaling(|_| acquire(&open)),
         ),
     ]
+}
+
+fn acquire(breaker: &CircuitBreaker) -> impl FnMut(u64) + Send {
+    move |times| {
+        (0..times).for_each(|_| drop(breaker.try_acquire().map(|permit| permit.success())));
+    }
 }
 
 fn key(thread: usize, n: u64) -> u64 {
@@ -85,45 +102,49 @@ fn serve<S: tower_service::Service<u64> + Send>(mut service: S) -> impl FnMut(u6
     move |times| (0..times).for_each(|n| drop(call_once(&mut service, n)))
 }
 
-/// Two threads ask a limit of 1,000 a second as fast as they can for 5 s: how many were admitted
+/// Two threads ask a limit of `rate` a second as fast as they can for 5 s: how many were admitted
 /// over what the quota promises for the time between the first and the last admission, and the
-/// most in any one second, both by the clock readings taken.
-pub fn accuracy() -> (f64, usize) {
-    const RATE: u32 = 1_000;
+/// most in any one second, both by the clock readings taken. The burst is a tenth of a second's
+/// calls, so that a thread which the machine sets aside loses nothing by it.
+pub fn accuracy(rate: u32) -> (f64, usize) {
     let clock = Clock::tokio();
-    let quota = Quota::per_second(RATE).burst(1);
-    let limiter = RateLimiter::builder(quota)
+    let burst = rate / 10;
+    let limiter = RateLimiter::builder(Quota::per_second(rate).burst(burst))
         .clock(clock.clone())
         .build()
         .expect("a valid quota");
-    let admitted = Mutex::new(Vec::new());
     let end = Instant::now() + Duration::from_secs(5);
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                let mut mine = Vec::new();
-                while Instant::now() < end {
-                    if limiter.check().is_ok() {
-                        mine.push(clock.now().as_u64());
-                    }
-                }
-                admitted
-                    .lock()
-                    .expect("no thread panicked")
-                    .append(&mut mine);
-            });
+    let hammer = || {
+        let mut admitted = Vec::new();
+        while Instant::now() < end {
+            if limiter.check().is_ok() {
+                admitted.push(clock.now().as_u64());
+            }
         }
+        admitted
+    };
+    let mut admitted = std::thread::scope(|scope| {
+        let (one, other) = (scope.spawn(hammer), scope.spawn(hammer));
+        let mut admitted = one.join().expect("it ran");
+        admitted.append(&mut other.join().expect("it ran"));
+        admitted
     });
-    let mut admitted = admitted.into_inner().expect("no thread panicked");
     admitted.sort_unstable();
     let span = (admitted[admitted.len() - 1] - admitted[0]) as f64 / 1e9;
-    let promised = 1.0 + f64::from(RATE) * span;
-    let most = (0..admitted.len()).map(|first| {
-        let within = |at: &&u64| **at < admitted[first] + 1_000_000_000;
-        admitted[first..].iter().take_while(within).count()
-    });
+    let promised = f64::from(burst) + f64::from(rate) * span;
     (
         admitted.len() as f64 / promised,
-        most.max().unwrap_or_default(),
+        most_in_a_second(&admitted),
     )
+}
+
+fn most_in_a_second(sorted: &[u64]) -> usize {
+    let mut first = 0;
+    let most = sorted.iter().enumerate().map(|(last, at)| {
+        while sorted[first] + 1_000_000_000 <= *at {
+            first += 1;
+        }
+        last + 1 - first
+    });
+    most.max().unwrap_or_default()
 }

@@ -1,13 +1,17 @@
 //! A whole axum server under load, with and without a layer, in interleaved pairs.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use axum::Router;
+use axum::error_handling::HandleErrorLayer;
 use axum::extract::ConnectInfo;
-use axum::http::Request;
+use axum::http::{Request, StatusCode};
 use axum::routing::get;
 use tower_governor::GovernorLayer;
 use tower_governor::governor::GovernorConfigBuilder;
+use tower_resilience_ratelimiter::{RateLimiterLayer, RateLimiterServiceError};
 use tower_sluice::http::respond;
 use tower_sluice::{Quota, RateLimitLayer};
 
@@ -52,12 +56,27 @@ fn tower_governor(nanos_per_call: u64, burst: u32) -> Router {
     bare().layer(GovernorLayer::new(config.expect("a valid quota")))
 }
 
+/// One limit for all clients, as it has no keys; its error becomes an answer through axum's way.
+fn tower_resilience(limit: usize, period: Duration) -> Router {
+    let (limit, _handle) = RateLimiterLayer::builder()
+        .limit_for_period(limit)
+        .refresh_period(period)
+        .timeout_duration(Duration::ZERO)
+        .build_with_handle()
+        .expect("a valid configuration");
+    let answer = async |_: RateLimiterServiceError<Infallible>| StatusCode::TOO_MANY_REQUESTS;
+    let layers = tower::ServiceBuilder::new()
+        .layer(HandleErrorLayer::new(answer))
+        .layer(limit);
+    bare().layer(layers)
+}
+
 /// Few are refused, or nearly all.
 pub fn compare(refusing: bool) -> Vec<Relative> {
-    let (quota, nanos, burst) = if refusing {
-        (Quota::per_second(1_000).burst(1), 1_000_000, 1)
+    let (quota, nanos, burst, scarcity) = if refusing {
+        (Quota::per_second(1_000).burst(1), 1_000_000, 1, 10_000)
     } else {
-        (Quota::per_second(10_000_000), 100, 10_000_000)
+        (Quota::per_second(10_000_000), 100, 10_000_000, 1)
     };
     let floor = Server::start(bare());
     let layered = [
@@ -65,6 +84,13 @@ pub fn compare(refusing: bool) -> Vec<Relative> {
         (
             "tower_governor",
             Server::start(tower_governor(nanos, burst)),
+        ),
+        (
+            "tower-resilience",
+            Server::start(tower_resilience(
+                10_000_000 / scarcity,
+                Duration::from_secs(1),
+            )),
         ),
     ];
     layered
