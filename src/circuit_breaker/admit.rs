@@ -2,7 +2,7 @@ use std::task::{Context, Poll, ready};
 
 use tower_service::Service;
 
-use super::{Admitted, CircuitBreaker, CircuitBreakerBuilder, CircuitOpen};
+use super::{Admitted, CircuitBreaker, CircuitBreakerBuilder, CircuitOpen, NoSkip, Skip, SkipIf};
 
 /// Which breaker a call is put to, and what `poll_ready` does meanwhile. Sealed; a service names
 /// it in its own type: [`Single`] (the default), [`PendingWhileOpen`](super::PendingWhileOpen) or
@@ -19,6 +19,13 @@ pub trait Admit<Request>: sealed::Sealed {
     fn poll_ready<S>(&mut self, inner: &mut S, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>>
     where
         S: Service<Request>;
+
+    /// Whether the call passes unguarded. It spends the readiness of this instance.
+    #[doc(hidden)]
+    #[inline]
+    fn skips(&mut self, _request: &Request) -> bool {
+        false
+    }
 
     /// Admits a call for which one look at the breaker is enough; `None` for any other, which has
     /// not been decided on. Apart from [`admit`](Self::admit), so that the permit of the healthy
@@ -42,10 +49,11 @@ pub trait Admit<Request>: sealed::Sealed {
     fn admit(&mut self, request: &Request) -> Result<Option<Admitted>, CircuitOpen>;
 }
 
-/// One breaker for every call, which refuses while open.
+/// One breaker for every call, but those that `S` [skips](Skip), which refuses while open.
 #[derive(Debug)]
-pub struct Single {
+pub struct Single<S = NoSkip> {
     breaker: CircuitBreaker,
+    skip: S,
     /// Set when this instance's inner service answered ready, unset when that is spent: only
     /// then may a call go through.
     polled: bool,
@@ -53,10 +61,22 @@ pub struct Single {
 
 impl Single {
     pub(super) fn new(breaker: CircuitBreaker) -> Self {
+        Self::skipping(breaker, NoSkip)
+    }
+}
+
+impl<S> Single<S> {
+    fn skipping(breaker: CircuitBreaker, skip: S) -> Self {
         Self {
             breaker,
+            skip,
             polled: false,
         }
+    }
+
+    pub(super) fn skip<F>(self, skip: F) -> Single<SkipIf<S, F>> {
+        let others = self.skip;
+        Single::skipping(self.breaker, SkipIf { others, skip })
     }
 
     pub(super) fn breaker(&self) -> &CircuitBreaker {
@@ -69,7 +89,7 @@ impl Single {
         change: impl FnOnce(CircuitBreakerBuilder) -> CircuitBreakerBuilder,
     ) -> Option<Self> {
         let builder = CircuitBreakerBuilder::again(&self.breaker)?;
-        Some(Self::new(change(builder).build()))
+        Some(Self::skipping(change(builder).build(), self.skip))
     }
 
     pub(super) fn into_breaker(self) -> CircuitBreaker {
@@ -77,20 +97,21 @@ impl Single {
     }
 }
 
-impl Clone for Single {
+impl<S: Clone> Clone for Single<S> {
     // The copy's inner service is a copy too and was never polled.
     fn clone(&self) -> Self {
-        Self::new(self.breaker.clone())
+        Self::skipping(self.breaker.clone(), self.skip.clone())
     }
 }
 
-impl<Request> Admit<Request> for Single {
+impl<Request, K: Skip<Request>> Admit<Request> for Single<K> {
     #[inline]
     fn poll_ready<S>(&mut self, inner: &mut S, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>>
     where
         S: Service<Request>,
     {
-        if self.breaker.would_refuse() {
+        // Whose call it will be is not known yet, and one that is skipped needs the service.
+        if !K::EVER && self.breaker.would_refuse() {
             // A dead connection must not delay a refusal.
             return Poll::Ready(Ok(()));
         }
@@ -105,6 +126,13 @@ impl<Request> Admit<Request> for Single {
                 Poll::Ready(Err(error))
             }
         }
+    }
+
+    #[inline]
+    fn skips(&mut self, request: &Request) -> bool {
+        let skips = self.skip.skips(request);
+        self.polled &= !skips;
+        skips
     }
 
     #[inline]
@@ -135,5 +163,5 @@ impl<Request> Admit<Request> for Single {
 
 pub(super) mod sealed {
     pub trait Sealed {}
-    impl Sealed for super::Single {}
+    impl<S> Sealed for super::Single<S> {}
 }

@@ -8,15 +8,18 @@ use tower_service::Service;
 use super::admit::{Admit, sealed};
 use super::{
     Admitted, CircuitBreaker, CircuitBreakers, CircuitBreakersBuilder, CircuitOpen, CircuitPolicy,
+    NoSkip, Skip, SkipIf,
 };
 
-/// One breaker per key, found by `F` in each request: [`KeyFn`], [`KeyRefFn`] or [`KeyWithFn`].
+/// One breaker per key, found by `F` in each request that `S` does not [skip](Skip): [`KeyFn`],
+/// [`KeyRefFn`] or [`KeyWithFn`].
 ///
 /// The key is not known before the call, so the inner service is always polled, and an error of
 /// its `poll_ready` is charged to no key.
-pub struct Keyed<K, F> {
+pub struct Keyed<K, F, S = NoSkip> {
     breakers: CircuitBreakers<K>,
     key: F,
+    skip: S,
 }
 
 /// A function from a request to its key.
@@ -94,7 +97,23 @@ where
 
 impl<K, F> Keyed<K, F> {
     pub(super) fn new(breakers: CircuitBreakers<K>, key: F) -> Self {
-        Self { breakers, key }
+        let skip = NoSkip;
+        Self {
+            breakers,
+            key,
+            skip,
+        }
+    }
+}
+
+impl<K, F, S> Keyed<K, F, S> {
+    pub(super) fn skip<P>(self, skip: P) -> Keyed<K, F, SkipIf<S, P>> {
+        let others = self.skip;
+        Keyed {
+            breakers: self.breakers,
+            key: self.key,
+            skip: SkipIf { others, skip },
+        }
     }
 
     pub(super) fn breakers(&self) -> &CircuitBreakers<K> {
@@ -106,14 +125,24 @@ impl<K, F> Keyed<K, F> {
         self,
         change: impl FnOnce(CircuitBreakersBuilder<K>) -> CircuitBreakersBuilder<K>,
     ) -> Option<Self> {
-        let breakers = self.breakers.rebuilt(change)?;
-        Some(Self::new(breakers, self.key))
+        let Self {
+            breakers,
+            key,
+            skip,
+        } = self;
+        let breakers = breakers.rebuilt(change)?;
+        Some(Self {
+            breakers,
+            key,
+            skip,
+        })
     }
 }
 
-impl<Request, K, F> Admit<Request> for Keyed<K, F>
+impl<Request, K, F, P> Admit<Request> for Keyed<K, F, P>
 where
     F: FindBreaker<Request, K>,
+    P: Skip<Request>,
 {
     #[inline]
     fn poll_ready<S>(&mut self, inner: &mut S, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>>
@@ -121,6 +150,11 @@ where
         S: Service<Request>,
     {
         inner.poll_ready(cx)
+    }
+
+    #[inline]
+    fn skips(&mut self, request: &Request) -> bool {
+        self.skip.skips(request)
     }
 
     #[inline]
@@ -132,15 +166,19 @@ where
     }
 }
 
-impl<K, F> sealed::Sealed for Keyed<K, F> {}
+impl<K, F, S> sealed::Sealed for Keyed<K, F, S> {}
 
-impl<K, F: Clone> Clone for Keyed<K, F> {
+impl<K, F: Clone, S: Clone> Clone for Keyed<K, F, S> {
     fn clone(&self) -> Self {
-        Self::new(self.breakers.clone(), self.key.clone())
+        Self {
+            breakers: self.breakers.clone(),
+            key: self.key.clone(),
+            skip: self.skip.clone(),
+        }
     }
 }
 
-impl<K, F> fmt::Debug for Keyed<K, F> {
+impl<K, F, S> fmt::Debug for Keyed<K, F, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keyed")
             .field("breakers", &self.breakers)

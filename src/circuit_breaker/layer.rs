@@ -37,7 +37,8 @@ use crate::reject::{AsError, FlattenError, RespondWith};
 /// instance: put `Buffer` and `ConcurrencyLimit` outside.
 ///
 /// A layer with [keys](Self::keyed) cannot know whose call it will be, so it always readies the
-/// inner service, and charges its errors to no key.
+/// inner service, and charges its errors to no key. One that [skips](Self::skip) calls always
+/// readies it too.
 ///
 /// # Time, cancellation, panics
 ///
@@ -232,6 +233,18 @@ impl<A, C, M, E> CircuitBreakerLayer<A, C, M, E> {
 impl<A, C, M, E> CircuitBreakerLayer<A, C, M, E> {
     pub(super) fn admit(&self) -> &A {
         &self.admit
+    }
+
+    pub(super) fn admitting_by<A2>(
+        self,
+        change: impl FnOnce(A) -> A2,
+    ) -> CircuitBreakerLayer<A2, C, M, E> {
+        CircuitBreakerLayer {
+            admit: change(self.admit),
+            classifier: self.classifier,
+            reject: self.reject,
+            end: PhantomData,
+        }
     }
 
     /// The same layer, with another way of finding its breaker.

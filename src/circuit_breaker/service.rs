@@ -87,6 +87,9 @@ where
 
     #[inline]
     fn call(&mut self, request: Request) -> Self::Future {
+        if self.admit.skips(&request) {
+            return ResponseFuture::unguarded(self.inner.call(request));
+        }
         if let Some(permit) = self.admit.admit_at_once(&request) {
             return self.begin(permit, request);
         }

@@ -1,12 +1,12 @@
 use super::{
     CircuitBreaker, CircuitBreakerBuilder, CircuitBreakerLayer, CircuitBreakers,
-    CircuitBreakersBuilder, CircuitEvent, Keyed, PendingWhileOpen, Single,
+    CircuitBreakersBuilder, CircuitEvent, Keyed, PendingWhileOpen, Single, SkipIf,
 };
 use crate::clock::Clock;
 use crate::{ConfigError, Name};
 
 /// One circuit for every call.
-impl<C, M, E> CircuitBreakerLayer<Single, C, M, E> {
+impl<S, C, M, E> CircuitBreakerLayer<Single<S>, C, M, E> {
     /// The breaker that every service of this layer asks.
     pub fn breaker(&self) -> &CircuitBreaker {
         self.admit().breaker()
@@ -48,6 +48,58 @@ impl<C, M, E> CircuitBreakerLayer<Single, C, M, E> {
         self.building("counters", CircuitBreakerBuilder::counters)
     }
 
+    /// Lets calls that `skip` picks out pass unguarded: they go to the inner service whatever the
+    /// circuit says, are never refused, take no probe's place, and are counted and told nowhere.
+    /// For health checks and the like, which must go through, or say nothing of the callee.
+    /// Several functions each pick out their own.
+    ///
+    /// A layer that skips cannot know in `poll_ready` whose call it will be, so it always readies
+    /// the inner service, while open too: a connection that is not ready then delays refusals, and
+    /// its readiness errors come out of `poll_ready`. They count as they do
+    /// [without](CircuitBreakerLayer#readiness): while closed and when a probe is due, and not
+    /// while open. With [`pending_while_open`](CircuitBreakerLayer::pending_while_open) there is
+    /// no skipping, as a call that waits cannot pass.
+    ///
+    /// `skip` runs in the caller's task, once for each call and before anything is decided; a
+    /// panic of it reaches the caller.
+    ///
+    /// ```
+    /// use tower::{Layer, Service, ServiceExt, service_fn};
+    /// use tower_sluice::circuit_breaker::{CircuitBreaker, CircuitBreakerLayer, CircuitPolicy};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let breaker = CircuitBreaker::new("billing", CircuitPolicy::default());
+    /// let mut service = CircuitBreakerLayer::from(breaker.clone())
+    ///     .skip(|path: &&str| *path == "/health")
+    ///     .layer(service_fn(async |path: &str| Ok::<_, std::io::Error>(path.len())));
+    /// breaker.force_open();
+    /// assert!(service.ready().await.unwrap().call("/pay").await.is_err());
+    /// assert_eq!(service.ready().await.unwrap().call("/health").await.unwrap(), 7);
+    /// # }
+    /// ```
+    pub fn skip<Request, F>(self, skip: F) -> CircuitBreakerLayer<Single<SkipIf<S, F>>, C, M, E>
+    where
+        F: Fn(&Request) -> bool,
+    {
+        self.admitting_by(|single| single.skip(skip))
+    }
+
+    #[track_caller]
+    fn building(
+        self,
+        setter: &str,
+        change: impl FnOnce(CircuitBreakerBuilder) -> CircuitBreakerBuilder,
+    ) -> Self {
+        match self.try_admitting(|single| single.rebuilt(change).ok_or(())) {
+            Ok(layer) => layer,
+            Err(()) => panic!("`{setter}` is set too late: the breaker is in use already"),
+        }
+    }
+}
+
+/// One circuit for every call, none of them skipped.
+impl<C, M, E> CircuitBreakerLayer<Single, C, M, E> {
     /// Makes `poll_ready` wait while the circuit is open, instead of refusing in `call`: for
     /// balancers, which then send calls elsewhere.
     ///
@@ -86,18 +138,6 @@ impl<C, M, E> CircuitBreakerLayer<Single, C, M, E> {
     ) -> Result<CircuitBreakerLayer<PendingWhileOpen, C, M, E>, ConfigError> {
         self.try_admitting(|single| PendingWhileOpen::new(single.into_breaker()))
     }
-
-    #[track_caller]
-    fn building(
-        self,
-        setter: &str,
-        change: impl FnOnce(CircuitBreakerBuilder) -> CircuitBreakerBuilder,
-    ) -> Self {
-        match self.try_admitting(|single| single.rebuilt(change).ok_or(())) {
-            Ok(layer) => layer,
-            Err(()) => panic!("`{setter}` is set too late: the breaker is in use already"),
-        }
-    }
 }
 
 /// One circuit for every call, waited for while open.
@@ -109,7 +149,7 @@ impl<C, M, E> CircuitBreakerLayer<PendingWhileOpen, C, M, E> {
 }
 
 /// One circuit per key.
-impl<K, F, C, M, E> CircuitBreakerLayer<Keyed<K, F>, C, M, E> {
+impl<K, F, S, C, M, E> CircuitBreakerLayer<Keyed<K, F, S>, C, M, E> {
     /// The breakers of the keys.
     pub fn breakers(&self) -> &CircuitBreakers<K> {
         self.admit().breakers()
@@ -149,6 +189,19 @@ impl<K, F, C, M, E> CircuitBreakerLayer<Keyed<K, F>, C, M, E> {
     #[track_caller]
     pub fn named(self, name: impl Into<Name>) -> Self {
         self.building("named", |builder| builder.name(name))
+    }
+
+    /// Lets calls that `skip` picks out pass unguarded, before any key is asked for: see
+    /// [`skip`](CircuitBreakerLayer::skip) of a layer without keys. A layer with keys always
+    /// readies the inner service as it is.
+    pub fn skip<Request, P>(
+        self,
+        skip: P,
+    ) -> CircuitBreakerLayer<Keyed<K, F, SkipIf<S, P>>, C, M, E>
+    where
+        P: Fn(&Request) -> bool,
+    {
+        self.admitting_by(|keyed| keyed.skip(skip))
     }
 
     #[track_caller]

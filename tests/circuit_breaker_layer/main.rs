@@ -15,6 +15,7 @@ mod readiness;
 mod recovery;
 mod registry;
 mod settings;
+mod skip;
 mod slow;
 #[cfg(feature = "http")]
 mod sockets;

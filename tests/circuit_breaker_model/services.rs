@@ -12,11 +12,11 @@ use tokio_test::task::spawn;
 use tower::{Layer, Service};
 use tower_sluice::Error;
 use tower_sluice::circuit_breaker::{
-    CallEnd, CircuitBreakerLayer, CircuitBreakerService, CircuitOpen, Outcome, PendingWhileOpen,
-    Single,
+    CallEnd, CircuitBreakerLayer, CircuitBreakerService, CircuitOpen, NoSkip, Outcome,
+    PendingWhileOpen, Single, SkipIf,
 };
 
-use crate::model::{Call, Instance, Readiness};
+use crate::model::{Call, Instance, Model, Readiness};
 use crate::rules::{Rules, rules};
 use crate::side_by_side::{Around, Pair, around, assert_same_refusal, outcome};
 
@@ -25,6 +25,8 @@ enum Step {
     /// Polls the instance, whose inner service answers so: ready, pending or an error.
     Ready(usize, u8),
     Call(usize),
+    /// A call that passes unguarded, where the instance is ready for one.
+    Skip(usize),
     /// Puts a clone in the place of an instance, which is dropped.
     Clone(usize),
     End(usize, Outcome),
@@ -44,6 +46,7 @@ fn steps() -> impl Strategy<Value = Vec<Any>> {
     let step = prop_oneof![
         40 => (instance.clone(), inner).prop_map(|(at, inner)| Step::Ready(at, inner)),
         40 => instance.clone().prop_map(Step::Call),
+        8 => instance.clone().prop_map(Step::Skip),
         5 => instance.prop_map(Step::Clone),
         30 => (call.clone(), outcome()).prop_map(|(at, outcome)| Step::End(at, outcome)),
         5 => call.clone().prop_map(Step::Drop),
@@ -66,7 +69,7 @@ struct Directed {
 
 type Answer = Arc<Mutex<Option<Outcome>>>;
 
-impl Service<()> for Directed {
+impl Service<bool> for Directed {
     type Response = Outcome;
     type Error = Outcome;
     type Future = Answering;
@@ -81,7 +84,7 @@ impl Service<()> for Directed {
         }
     }
 
-    fn call(&mut self, (): ()) -> Answering {
+    fn call(&mut self, _skip: bool) -> Answering {
         assert!(
             self.polled,
             "called on an instance that was not polled ready"
@@ -113,8 +116,12 @@ fn classify(result: Result<&Outcome, &Outcome>) -> Outcome {
 }
 
 type Classifier = fn(Result<&Outcome, &Outcome>) -> Outcome;
+type Skipping = Single<SkipIf<NoSkip, fn(&bool) -> bool>>;
+
+/// Of requests that say whether they are to be skipped, where that may be.
 enum Real {
     Refusing(CircuitBreakerService<Directed, Single, Classifier>),
+    Skipping(CircuitBreakerService<Directed, Skipping, Classifier>),
     Waiting(CircuitBreakerService<Directed, PendingWhileOpen, Classifier>),
 }
 
@@ -125,6 +132,7 @@ impl Real {
     fn poll_ready(&mut self) -> Readiness {
         let polled = spawn(()).enter(|cx, _| match self {
             Self::Refusing(service) => service.poll_ready(cx),
+            Self::Skipping(service) => service.poll_ready(cx),
             Self::Waiting(service) => service.poll_ready(cx),
         });
         polled.map_err(|error| {
@@ -135,16 +143,18 @@ impl Real {
         })
     }
 
-    fn call(&mut self) -> Made {
+    fn call(&mut self, skip: bool) -> Made {
         match self {
-            Self::Refusing(service) => Box::pin(service.call(())),
-            Self::Waiting(service) => Box::pin(service.call(())),
+            Self::Refusing(service) => Box::pin(service.call(skip)),
+            Self::Skipping(service) => Box::pin(service.call(skip)),
+            Self::Waiting(service) => Box::pin(service.call(skip)),
         }
     }
 
     fn again(&self) -> Self {
         match self {
             Self::Refusing(service) => Self::Refusing(service.clone()),
+            Self::Skipping(service) => Self::Skipping(service.clone()),
             Self::Waiting(service) => Self::Waiting(service.clone()),
         }
     }
@@ -165,15 +175,20 @@ impl Services {
         let layer = CircuitBreakerLayer::from(pair.breaker.clone());
         let layer = layer.classify(classify as Classifier);
         let waiting = layer.clone().try_pending_while_open();
+        let skipping = layer.clone().skip((|skip| *skip) as fn(&bool) -> bool);
+        // Where the policy can wait, half of them do; one skips.
         let instances = (0..4).map(|number| match &waiting {
-            // Where the policy can wait, half of them do.
             Ok(waiting) if number % 2 == 0 => {
                 let real = Real::Waiting(waiting.layer(inner.clone()));
-                (real, Instance::new(true))
+                (real, Instance::new(true, false))
+            }
+            _ if number == 1 => {
+                let real = Real::Skipping(skipping.layer(inner.clone()));
+                (real, Instance::new(false, true))
             }
             _ => {
                 let real = Real::Refusing(layer.layer(inner.clone()));
-                (real, Instance::new(false))
+                (real, Instance::new(false, false))
             }
         });
         Self {
@@ -187,6 +202,7 @@ impl Services {
         match step {
             Step::Ready(at, inner) => self.poll_ready(pair, at, inner),
             Step::Call(at) => self.call(pair, at),
+            Step::Skip(at) => self.skip(at),
             Step::Clone(at) => {
                 let (real, model) = &self.instances[at];
                 let fresh = (real.again(), model.fresh());
@@ -226,7 +242,8 @@ impl Services {
 
     fn call(&mut self, pair: &mut Pair, at: usize) {
         let (real, instance) = &mut self.instances[at];
-        let Some((made, model)) = pair.both(|_| real.call(), |model| model.call(instance)) else {
+        let Some((made, model)) = pair.both(|_| real.call(false), |model| model.call(instance))
+        else {
             return;
         };
         let called = self.inner.calls.lock().pop();
@@ -237,6 +254,15 @@ impl Services {
                 answer => panic!("refused, but {answer:?}"),
             },
             (called, model) => panic!("decided otherwise: {called:?}, the model {model:?}"),
+        }
+    }
+
+    fn skip(&mut self, at: usize) {
+        let (real, instance) = &mut self.instances[at];
+        if Model::skip(instance) {
+            drop(real.call(true));
+            let called = self.inner.calls.lock().pop();
+            assert!(called.is_some(), "a skipped call is never refused");
         }
     }
 

@@ -10,6 +10,8 @@ use super::{Call, Closed, Model};
 pub(crate) struct Instance {
     /// Waits in `poll_ready` while the circuit is open.
     waits: bool,
+    /// May be given calls that pass unguarded.
+    skips: bool,
     polled: bool,
     /// The probe's place that it holds.
     reserved: Option<Call>,
@@ -21,16 +23,17 @@ pub(crate) struct Instance {
 pub(crate) type Readiness = Poll<Result<(), ()>>;
 
 impl Instance {
-    pub(crate) fn new(waits: bool) -> Self {
+    pub(crate) fn new(waits: bool, skips: bool) -> Self {
         Self {
             waits,
+            skips,
             ..Self::default()
         }
     }
 
     /// As a clone begins.
     pub(crate) fn fresh(&self) -> Self {
-        Self::new(self.waits)
+        Self::new(self.waits, self.skips)
     }
 }
 
@@ -44,7 +47,8 @@ impl Model {
 
     fn poll_refusing(&mut self, at: &mut Instance, inner: Readiness) -> Readiness {
         let seen = self.seen();
-        if !seen.is_shadow() && seen.would_refuse(self.arrivals + 1) {
+        let refuses = !seen.is_shadow() && seen.would_refuse(self.arrivals + 1);
+        if refuses && !at.skips {
             return Poll::Ready(Ok(()));
         }
         at.polled = inner == Poll::Ready(Ok(()));
@@ -109,6 +113,13 @@ impl Model {
                 self.free(held);
             }
         }
+    }
+
+    /// A call that passes unguarded; says whether the instance may be given one.
+    pub(crate) fn skip(at: &mut Instance) -> bool {
+        let ready = at.skips && at.polled;
+        at.polled &= !ready;
+        ready
     }
 
     pub(crate) fn call(&mut self, at: &mut Instance) -> Arrived {
