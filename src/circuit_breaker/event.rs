@@ -16,6 +16,10 @@ use crate::sync::{AtomicU64, Mutex, Ordering};
 /// The transitions of one breaker form a chain: each begins in the state that the one before
 /// ended in. Each admitted call makes exactly one of [`Completed`](CircuitEventKind::Completed)
 /// and [`Discarded`](CircuitEventKind::Discarded).
+///
+/// Events wait while a listener is at an earlier one. No more than 4,096 of calls do: those that
+/// come then are dropped, and [counted](Snapshot::events_dropped). Transitions always wait, so
+/// their chain has no gap.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CircuitEvent {
@@ -89,11 +93,20 @@ pub(super) struct Events {
     listeners: Box<[Listener]>,
     queue: Mutex<Queue>,
     panics: AtomicU64,
+    dropped: AtomicU64,
 }
+
+/// Half a megabyte: long for a listener that is merely slow, and no more than one that hangs may
+/// cost each breaker.
+const MOST_WAITING: usize = 4_096;
+/// Room that an empty queue keeps.
+const KEPT: usize = 64;
 
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<Entry>,
+    /// How many of them are no transitions.
+    of_calls: usize,
     delivering: bool,
 }
 
@@ -111,6 +124,7 @@ impl Events {
             listeners: listeners.into(),
             queue: Mutex::new(Queue::default()),
             panics: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
         }
     }
 
@@ -132,9 +146,14 @@ impl Events {
         self.panics.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// How many events were dropped, as too many waited.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
     pub(super) fn push(&self, event: CircuitEvent) {
-        if self.are_heard() {
-            self.queue.lock().waiting.push_back(Entry::Ready(event));
+        if self.are_heard() && !self.queue.lock().push(event) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -193,13 +212,38 @@ impl Events {
         let ready = matches!(queue.waiting.front(), Some(Entry::Ready(_)));
         queue.delivering = ready;
         match queue.waiting.pop_front() {
-            Some(Entry::Ready(event)) => Some(event),
+            Some(Entry::Ready(event)) => {
+                queue.of_calls -= usize::from(event.kind.is_of_call());
+                Some(event)
+            }
             Some(held) => {
                 queue.waiting.push_front(held);
                 None
             }
-            None => None,
+            None => {
+                queue.waiting.shrink_to(KEPT);
+                None
+            }
         }
+    }
+}
+
+impl Queue {
+    /// Says whether there was room.
+    fn push(&mut self, event: CircuitEvent) -> bool {
+        let of_call = event.kind.is_of_call();
+        if of_call && self.of_calls == MOST_WAITING {
+            return false;
+        }
+        self.of_calls += usize::from(of_call);
+        self.waiting.push_back(Entry::Ready(event));
+        true
+    }
+}
+
+impl CircuitEventKind {
+    fn is_of_call(&self) -> bool {
+        !matches!(self, Self::Transition { .. })
     }
 }
 

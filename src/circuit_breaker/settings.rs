@@ -148,6 +148,9 @@ impl<C, M, E> CircuitBreakerLayer<PendingWhileOpen, C, M, E> {
     }
 }
 
+/// Keyed, and what `P` picks out is skipped too.
+type KeyedSkipping<K, F, S, P> = Keyed<K, F, SkipIf<S, P>>;
+
 /// One circuit per key.
 impl<K, F, S, C, M, E> CircuitBreakerLayer<Keyed<K, F, S>, C, M, E> {
     /// The breakers of the keys.
@@ -197,7 +200,7 @@ impl<K, F, S, C, M, E> CircuitBreakerLayer<Keyed<K, F, S>, C, M, E> {
     pub fn skip<Request, P>(
         self,
         skip: P,
-    ) -> CircuitBreakerLayer<Keyed<K, F, SkipIf<S, P>>, C, M, E>
+    ) -> CircuitBreakerLayer<KeyedSkipping<K, F, S, P>, C, M, E>
     where
         P: Fn(&Request) -> bool,
     {

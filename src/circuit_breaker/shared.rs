@@ -211,6 +211,7 @@ impl Shared {
             last_elapsed: self.windows.last_elapsed(),
             totals: self.counters.as_ref().map(Counters::totals),
             listener_panics: self.events.panics(),
+            events_dropped: self.events.dropped(),
         }
     }
 

@@ -52,6 +52,8 @@ pub struct Snapshot {
     pub totals: Option<Totals>,
     /// Panics of listeners that were caught.
     pub listener_panics: u64,
+    /// Events of calls that no listener heard, because [too many](super::CircuitEvent) waited.
+    pub events_dropped: u64,
 }
 
 /// Sums since the breaker was made. Each admitted call is in one of the five ends, or in flight.

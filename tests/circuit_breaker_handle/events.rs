@@ -155,3 +155,49 @@ fn threads_tell_of_one_breaker_a_chain_of_transitions_and_one_end_for_each_call(
     assert_eq!(totals.refused, refused);
     assert_eq!(state, breaker.state(), "the last told is the state");
 }
+
+/// One thread at a time delivers; meanwhile the others only queue theirs.
+#[test]
+fn behind_a_listener_that_hangs_a_bounded_number_of_calls_waits_and_every_transition() {
+    const MOST: u64 = 4_096;
+    let (time, told) = (Clock::manual(), Told::default());
+    let (let_go, hangs) = std::sync::mpsc::channel::<()>();
+    let (began, begun) = std::sync::mpsc::channel();
+    let hangs = Mutex::new(hangs);
+    let breaker = CircuitBreaker::builder("tested", trips_at(1).build().unwrap())
+        .clock(&time)
+        .on_event(move |_| {
+            let _ = began.send(());
+            let _ = hangs.lock().recv(); // at once, when the sender is gone
+        })
+        .on_event(told.listener())
+        .build();
+    std::thread::scope(|scope| {
+        scope.spawn(|| succeed(&breaker));
+        begun.recv().expect("the listener has the first event");
+        for _ in 0..MOST + 100 {
+            breaker.force_open();
+            breaker.try_acquire().expect_err("refused");
+            breaker.release();
+        }
+        let snapshot = breaker.snapshot();
+        assert_eq!(snapshot.events_dropped, 100, "those that found no room");
+        drop(let_go);
+    });
+    let events = told.take();
+    let (transitions, calls): (Vec<_>, Vec<_>) = events
+        .into_iter()
+        .partition(|event| matches!(event, CircuitEventKind::Transition { .. }));
+    assert_eq!(
+        calls.len() as u64,
+        1 + MOST,
+        "those that waited, and the first"
+    );
+    assert_eq!(
+        transitions.len() as u64,
+        2 * (MOST + 100),
+        "none was dropped"
+    );
+    succeed(&breaker);
+    assert_eq!(told.take().len(), 1, "and there is room again");
+}

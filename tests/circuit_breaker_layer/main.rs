@@ -14,6 +14,7 @@ mod old_system;
 mod readiness;
 mod recovery;
 mod registry;
+mod registry_keys;
 mod settings;
 mod skip;
 mod slow;

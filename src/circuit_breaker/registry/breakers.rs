@@ -26,6 +26,13 @@ use crate::sync::{AtomicU64, Ordering};
 /// most 16 breakers are looked at per call; if none of them may go,
 /// [`WhenFull`](crate::WhenFull) says what the key gets.
 ///
+/// # Panics
+///
+/// Of a user's, only the key's `Eq` and `Borrow` run under a lock, that of a 64th of the keys:
+/// they must not come back to the registry, which would wait for itself. `Hash`, `Clone` and
+/// `Drop` of keys, and all functions given to the builder, run under none. A panic of any of them
+/// reaches the caller and leaves the registry as it was before the call, or after it.
+///
 /// # Examples
 ///
 /// ```
@@ -127,8 +134,8 @@ impl<K> CircuitBreakers<K> {
         self.0.listener_panics.load(Ordering::Relaxed)
     }
 
-    /// The breaker shared by the keys that found the registry full; `None` before the first such
-    /// key.
+    /// The breaker shared by the keys that found the registry full, named `overflow`; `None`
+    /// before the first such key.
     pub fn overflow(&self) -> Option<&CircuitBreaker> {
         self.0.overflow.get()
     }
@@ -241,16 +248,13 @@ impl<K: Hash + Eq> CircuitBreakers<K> {
         }
     }
 
-    /// Goes through the keys and their breakers, in no order. Holds no lock between two items, so
-    /// it may be used anywhere, a listener included; keys that come or go meanwhile may be missed.
+    /// Goes through the keys and their breakers, in no order. Clones keys under no lock and holds
+    /// none between two items, so it may be used anywhere, a listener included; keys that come or go meanwhile may be missed.
     pub fn iter(&self) -> Iter<'_, K> {
         Iter::new(self)
     }
 
-    pub(super) fn part(&self, number: usize) -> Option<Vec<(K, CircuitBreaker)>>
-    where
-        K: Clone,
-    {
+    pub(super) fn part(&self, number: usize) -> Option<Vec<(Arc<K>, CircuitBreaker)>> {
         self.0.table.shard_entries(number)
     }
 }

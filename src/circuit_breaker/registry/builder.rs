@@ -23,6 +23,7 @@ pub struct CircuitBreakersBuilder<K> {
     pub(super) max_open_share: Option<f64>,
     pub(super) counters: bool,
     pub(super) listeners: Vec<ListenerOf<K>>,
+    pub(super) on_overflow: Vec<Listener>,
     pub(super) on_full: Vec<OnFull<K>>,
 }
 
@@ -47,13 +48,15 @@ impl<K> CircuitBreakersBuilder<K> {
             max_open_share: None,
             counters: false,
             listeners: Vec::new(),
+            on_overflow: Vec::new(),
             on_full: Vec::new(),
         }
     }
 
     /// Tells `listener` of each event of each breaker, with its key; as
     /// [`CircuitBreakerBuilder::on_event`](crate::circuit_breaker::CircuitBreakerBuilder::on_event)
-    /// in all else. The overflow breaker stands for no key and is not among them.
+    /// in all else. The overflow breaker stands for no key: give it a listener by
+    /// [`on_overflow_event`](Self::on_overflow_event).
     pub fn on_event<F>(mut self, listener: F) -> Self
     where
         K: Clone + Send + Sync + 'static,
@@ -64,6 +67,16 @@ impl<K> CircuitBreakersBuilder<K> {
             let (key, listener) = (key.clone(), listener.clone());
             Arc::new(move |event| listener(&key, event))
         }));
+        self
+    }
+
+    /// Tells `listener` of each event of the breaker that is shared by the keys that found the
+    /// registry full, named `overflow`; as [`on_event`](Self::on_event) in all else.
+    pub fn on_overflow_event<F>(mut self, listener: F) -> Self
+    where
+        F: Fn(&CircuitEvent) + Send + Sync + 'static,
+    {
+        self.on_overflow.push(Arc::new(listener));
         self
     }
 
@@ -122,7 +135,13 @@ impl<K> CircuitBreakersBuilder<K> {
     /// Holds at most `max_keys` (1 or more) breakers. Default: 100,000.
     ///
     /// Choose well above the number of keys that are in trouble at once: a breaker that is open
-    /// or has failures in its window cannot make room.
+    /// or has failures in its window cannot make room. With a window of time it can once that is
+    /// over. With [`consecutive`](crate::circuit_breaker::CircuitPolicyBuilder::consecutive) or a
+    /// [window of calls](crate::circuit_breaker::CircuitPolicyBuilder::window_calls) no time ends
+    /// what it remembers, and forgetting it would let one failure more through than the policy
+    /// does: a key that failed once and never comes back stays, and so keys that a stranger can
+    /// choose fill the registry. Judge those by a rate over time, or
+    /// [`remove`](CircuitBreakers::remove) what is known to be gone.
     pub fn max_keys(mut self, max_keys: usize) -> Self {
         self.max_keys = max_keys;
         self

@@ -81,7 +81,13 @@ impl<K: Hash + Eq> CircuitBreakers<K> {
         let settings = &self.0.settings;
         self.0.overflow.get_or_init(|| {
             let name = Name::from_static("overflow");
-            settings.make(name, settings.policy.clone()).build()
+            let breaker = settings.make(name, settings.policy.clone());
+            let listeners = settings.on_overflow.iter().cloned();
+            listeners
+                .fold(breaker, |breaker, listener| {
+                    breaker.on_event(move |event| listener(event))
+                })
+                .build()
         })
     }
 }

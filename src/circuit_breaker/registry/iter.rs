@@ -1,5 +1,6 @@
 use std::fmt;
 use std::hash::Hash;
+use std::sync::Arc;
 
 use super::breakers::CircuitBreakers;
 use crate::circuit_breaker::CircuitBreaker;
@@ -9,7 +10,7 @@ use crate::circuit_breaker::CircuitBreaker;
 pub struct Iter<'a, K> {
     breakers: &'a CircuitBreakers<K>,
     part: usize,
-    entries: std::vec::IntoIter<(K, CircuitBreaker)>,
+    entries: std::vec::IntoIter<(Arc<K>, CircuitBreaker)>,
 }
 
 impl<'a, K> Iter<'a, K> {
@@ -27,10 +28,10 @@ impl<K: Hash + Eq + Clone> Iterator for Iter<'_, K> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(entry) = self.entries.next() {
-                return Some(entry);
+            if let Some((key, breaker)) = self.entries.next() {
+                return Some((K::clone(&key), breaker));
             }
-            // A part at a time, copied out: no lock is held between two items.
+            // A part at a time, copied out: no lock is held between two items, or by `K::clone`.
             self.entries = self.breakers.part(self.part)?.into_iter();
             self.part += 1;
         }

@@ -1,4 +1,5 @@
 use std::borrow::Borrow;
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 
@@ -13,7 +14,8 @@ pub(super) struct Shard<K, V> {
 
 #[derive(Debug)]
 pub(super) struct Entry<K, V> {
-    pub(super) key: K,
+    /// Shared, so that it can be handed out without its `Clone` under the lock.
+    pub(super) key: Arc<K>,
     pub(super) value: V,
     hash: u64,
     pinned: bool,
@@ -57,7 +59,7 @@ impl<K: Eq, V> Shard<K, V> {
     }
 
     /// Puts in a key that is not there yet.
-    pub(super) fn insert(&mut self, hash: u64, key: K, value: V, pinned: bool) {
+    pub(super) fn insert(&mut self, hash: u64, key: Arc<K>, value: V, pinned: bool) {
         let place = self.entries.len();
         self.entries.push(Entry {
             key,
@@ -109,7 +111,7 @@ impl<K: Eq, V> Shard<K, V> {
     }
 
     /// What is in it, in no order.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (&K, &V)> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&Arc<K>, &V)> {
         self.entries.iter().map(|entry| (&entry.key, &entry.value))
     }
 
@@ -118,7 +120,11 @@ impl<K: Eq, V> Shard<K, V> {
         K: Borrow<Q>,
         Q: Eq + ?Sized,
     {
-        let holds = |&place: &usize| self.entries[place].key.borrow() == key;
+        // The whole hash first: a key of another is not even looked at.
+        let holds = |&place: &usize| {
+            let entry = &self.entries[place];
+            entry.hash == hash && (*entry.key).borrow() == key
+        };
         self.index.find(hash, holds).copied()
     }
 
@@ -181,7 +187,7 @@ mod tests {
                     Step::Put(key) => {
                         if let std::collections::hash_map::Entry::Vacant(free) = model.entry(key) {
                             free.insert(turn);
-                            shard.insert(hash(key), key, turn, false);
+                            shard.insert(hash(key), Arc::new(key), turn, false);
                         }
                     }
                     Step::Take(key) => {
@@ -196,11 +202,11 @@ mod tests {
                         prop_assert!(looked <= budget, "the work of a sweep is bounded");
                         if let Some(entry) = gone {
                             prop_assert_eq!(entry.value % 2, 0, "only what may go goes");
-                            prop_assert_eq!(model.remove(&entry.key), Some(entry.value));
+                            prop_assert_eq!(model.remove(&*entry.key), Some(entry.value));
                         }
                     }
                 }
-                let held: HashMap<_, _> = shard.entries().map(|(k, v)| (*k, *v)).collect();
+                let held: HashMap<_, _> = shard.entries().map(|(k, v)| (**k, *v)).collect();
                 prop_assert_eq!(&held, &model);
             }
         }
@@ -209,20 +215,20 @@ mod tests {
     #[test]
     fn a_sweep_takes_idle_entries_before_busy_ones_and_pinned_ones_never() {
         let mut shard = Shard::default();
-        shard.insert(0, "pinned", (), true);
-        shard.insert(1, "idle", (), false);
-        shard.insert(2, "busy", (), false);
+        shard.insert(0, Arc::new("pinned"), (), true);
+        shard.insert(1, Arc::new("idle"), (), false);
+        shard.insert(2, Arc::new("busy"), (), false);
         assert!(
             shard.sweep(3, |()| false).1.is_none(),
             "none may go, the hand has passed all"
         );
         shard.get(2, "busy");
         let (_, gone) = shard.sweep(3, |()| true);
-        assert_eq!(gone.map(|entry| entry.key), Some("idle"));
+        assert_eq!(gone.map(|entry| *entry.key), Some("idle"));
         shard.get(2, "busy");
         let (_, gone) = shard.sweep(3, |()| true);
         assert_eq!(
-            gone.map(|entry| entry.key),
+            gone.map(|entry| *entry.key),
             Some("busy"),
             "nothing else is left to go"
         );

@@ -15,10 +15,11 @@ const SWEEP: usize = 16;
 /// Of those, as many in one shard, so that one full of trouble does not hide the rest.
 const SWEEP_A_SHARD: usize = 8;
 
-/// A bounded map under short locks, one per shard. Values are cheap to clone.
+/// A bounded map under short locks, one per shard. Values are cheap to clone, and so are keys,
+/// which are shared.
 ///
-/// Nothing of a user's runs under a lock but the key's own `Hash`, `Eq` and `Borrow`: keys and
-/// values are made before it and dropped after it.
+/// Nothing of a user's runs under a lock but the key's own `Eq` and `Borrow`, before anything is
+/// changed: keys and values are hashed and made before it, and cloned and dropped after it.
 #[derive(Debug)]
 pub(super) struct Table<K, V> {
     shards: Box<[Locked<K, V>]>,
@@ -104,10 +105,11 @@ impl<K: Hash + Eq, V: Clone> Table<K, V> {
         may_go: impl Fn(&V) -> bool,
     ) -> Option<Inserted<V>> {
         let hash = self.hasher.hash_one(&key);
+        let key = Arc::new(key);
         let known = |shard: &mut Shard<K, V>| {
-            let known = shard.get(hash, &key).cloned()?;
+            let known = shard.get(hash, &*key).cloned()?;
             if stays(&known) {
-                shard.pin(hash, &key);
+                shard.pin(hash, &*key);
             }
             Some(known)
         };
@@ -129,7 +131,7 @@ impl<K: Hash + Eq, V: Clone> Table<K, V> {
             // Under the lock: two that bring the same key take one place between them, or the
             // second would take the place of a third key.
             if let Some(place) = place.or_else(|| self.places.take()) {
-                shard.insert(hash, key, value.clone(), pinned);
+                shard.insert(hash, key.clone(), value.clone(), pinned);
                 place.keep();
                 drop(shard);
                 return Some(Inserted::New(value));
@@ -147,7 +149,10 @@ impl<K: Hash + Eq, V: Clone> Table<K, V> {
             let (looked, gone) = shard.lock().sweep(budget.min(SWEEP_A_SHARD), &may_go);
             if gone.is_some() {
                 self.evicted.fetch_add(1, Ordering::Relaxed);
-                return Some(self.places.inherit());
+                // Held before the key is dropped, which may panic.
+                let place = self.places.inherit();
+                drop(gone);
+                return Some(place);
             }
             budget = budget.saturating_sub(looked.max(1));
         }
@@ -155,10 +160,7 @@ impl<K: Hash + Eq, V: Clone> Table<K, V> {
     }
 
     /// The entries of the shard with this number; `None` past the last one.
-    pub(super) fn shard_entries(&self, number: usize) -> Option<Vec<(K, V)>>
-    where
-        K: Clone,
-    {
+    pub(super) fn shard_entries(&self, number: usize) -> Option<Vec<(Arc<K>, V)>> {
         let shard = self.shards.get(number)?.lock();
         Some(
             shard
