@@ -40,6 +40,23 @@ impl Name {
     }
 }
 
+/// The compiler's own code hands the place of the name to `Arc`'s, and with it that of the refusal
+/// around it: nothing of a refusal then stays in registers, or is left out where it is not read.
+impl Drop for Name {
+    #[inline]
+    fn drop(&mut self) {
+        if let Repr::Shared(_) = self.0 {
+            drop_apart(std::mem::replace(&mut self.0, Repr::Static("")));
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn drop_apart(name: Repr) {
+    drop(name);
+}
+
 impl From<&'static str> for Name {
     fn from(name: &'static str) -> Self {
         Self::from_static(name)

@@ -11,6 +11,25 @@ use super::{Allowed, RateLimited, Standing};
 use crate::clock::Nanos;
 use crate::sync::Ordering;
 
+/// What was decided apart.
+///
+/// Deliberately not a `Result`: that would be written where the caller's own goes, and then all of
+/// that is made in memory, read or not, also where nothing is decided apart.
+pub(super) enum Apart {
+    Admitted(Allowed),
+    Refused(RateLimited),
+}
+
+impl From<Apart> for Result<Allowed, RateLimited> {
+    #[inline]
+    fn from(apart: Apart) -> Self {
+        match apart {
+            Apart::Admitted(allowed) => Ok(allowed),
+            Apart::Refused(refusal) => Err(refusal),
+        }
+    }
+}
+
 impl Inner {
     /// Puts a decision in the words of the handle.
     pub(super) fn outcome(&self, decision: Decision) -> Result<Allowed, RateLimited> {
@@ -30,8 +49,11 @@ impl Inner {
     }
 
     #[cold]
-    pub(super) fn decide_apart(&self, now: Nanos, cost: u32) -> Result<Allowed, RateLimited> {
-        self.answer(self.engine.decide_apart(now, cost))
+    pub(super) fn decide_apart(&self, now: Nanos, cost: u32) -> Apart {
+        match self.answer(self.engine.decide_apart(now, cost)) {
+            Ok(allowed) => Apart::Admitted(allowed),
+            Err(refusal) => Apart::Refused(refusal),
+        }
     }
 
     /// As [`outcome`](Self::outcome); in shadow mode refusals turn into admissions and count.

@@ -5,8 +5,9 @@ use std::time::Duration;
 use loom::thread;
 use tokio_test::task;
 
-use super::algorithm::Rule;
+use super::algorithm::{Balance, Rule};
 use super::engine::Engine;
+use super::ledger::Refused;
 use super::live::LiveGcra;
 use super::{Quota, RateLimiter};
 use crate::clock::{Clock, Nanos};
@@ -27,28 +28,51 @@ fn loom_the_last_token_goes_to_one_thread() {
     });
 }
 
+fn old() -> Quota {
+    Quota::per_hour(4)
+}
+
+/// In another scale: not a whole number of nanoseconds. A state read under the wrong quota would be
+/// full or empty by a factor.
+fn new() -> Quota {
+    Quota::with_period(7, Duration::from_secs(3_600))
+}
+
+const NOW: Nanos = Nanos::new(1_000_000_007);
+
+/// Tries a limiter of the [`old`] quota: as built, and after another was replaced by it.
+fn with_either_word(test: fn(Arc<LiveGcra>)) {
+    for built in [old(), hour()] {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(move || {
+            let live = LiveGcra::new(built);
+            live.set_quota(old(), NOW);
+            test(Arc::new(live));
+        });
+    }
+}
+
+/// Decides as the handle does.
+fn decide(live: &LiveGcra, cost: u32) -> Result<Balance, Refused> {
+    match live.decide(NOW, cost) {
+        Ok(balance) => Ok(balance),
+        Err(Some(shortfall)) => Err(Refused::Spent(shortfall)),
+        Err(None) => live.decide_apart(NOW, cost),
+    }
+}
+
 #[test]
 fn loom_a_decision_belongs_to_one_quota_while_it_is_replaced() {
-    // Another scale: not a whole number of nanoseconds. A state read under the wrong one would be
-    // full or empty by a factor.
-    let (old, new) = (
-        Quota::per_hour(4),
-        Quota::with_period(7, Duration::from_secs(3_600)),
-    );
-    let now = Nanos::new(1_000_000_007);
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(move || {
-        let live = Arc::new(LiveGcra::new(old));
-        live.decide(now, 1).unwrap();
+    with_either_word(|live| {
+        decide(&live, 1).unwrap();
         let other = live.clone();
-        let replacing = thread::spawn(move || other.set_quota(new, now));
+        let replacing = thread::spawn(move || other.set_quota(new(), NOW));
         // A cost that the old one (3 left) admits and the new one (three quarters of 7) too.
-        let balance = live.decide(now, 3).or_else(|_| live.decide_locked(now, 3));
-        let balance = balance.map(|balance| balance.remaining());
+        let balance = decide(&live, 3).map(|balance| balance.remaining());
         replacing.join().unwrap();
         let (rule, state) = live.read();
-        let left = rule.balance(&state, now).remaining();
+        let left = rule.balance(&state, NOW).remaining();
         match balance {
             // Before: nothing left, and a full bucket's time to go. After: 5 of 7, less 3.
             Ok(0) => assert_eq!(left, 0, "charged by the old, then carried over"),
@@ -60,32 +84,25 @@ fn loom_a_decision_belongs_to_one_quota_while_it_is_replaced() {
 
 #[test]
 fn loom_a_refusal_belongs_to_one_quota_while_it_is_replaced() {
-    let (old, new) = (
-        Quota::per_hour(4),
-        Quota::with_period(7, Duration::from_secs(3_600)),
-    );
-    let now = Nanos::new(1_000_000_007);
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(move || {
-        let live = Arc::new(LiveGcra::new(old));
-        live.decide(now, 4).unwrap();
+    with_either_word(|live| {
+        decide(&live, 4).unwrap();
         let other = live.clone();
-        let replacing = thread::spawn(move || other.set_quota(new, now));
-        if let Err(Some(shortfall)) = live.decide(now, 1) {
-            let quota = shortfall.balance.quota;
-            let wait = Duration::from_nanos(shortfall.retry_after());
-            assert!(quota == old || quota == new, "not a mixture: {quota}");
-            let full = Duration::from_nanos(shortfall.balance.reset_after());
-            assert!(
-                full <= Duration::from_secs(3_601),
-                "the hour is kept: {full:?}"
-            );
-            let one = quota.interval();
-            assert!(wait <= one + Duration::from_nanos(2), "{quota}: {wait:?}");
-        }
+        let replacing = thread::spawn(move || other.set_quota(new(), NOW));
+        let Err(Refused::Spent(shortfall)) = decide(&live, 1) else {
+            panic!("both are spent");
+        };
+        let quota = shortfall.balance.quota;
+        let wait = Duration::from_nanos(shortfall.retry_after());
+        assert!(quota == old() || quota == new(), "not a mixture: {quota}");
+        let full = Duration::from_nanos(shortfall.balance.reset_after());
+        assert!(
+            full <= Duration::from_secs(3_601),
+            "the hour is kept: {full:?}"
+        );
+        let one = quota.interval();
+        assert!(wait <= one + Duration::from_nanos(2), "{quota}: {wait:?}");
         replacing.join().unwrap();
-        assert!(live.decide_locked(now, 1).is_err(), "nothing for free");
+        assert!(decide(&live, 1).is_err(), "nothing for free");
     });
 }
 

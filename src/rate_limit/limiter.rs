@@ -104,7 +104,7 @@ impl RateLimiter {
             Err(Some(shortfall)) if !self.0.shadow => {
                 Err(RateLimited::spent(self.0.name.clone(), shortfall))
             }
-            Err(_) => self.0.decide_apart(now, cost),
+            Err(_) => self.0.decide_apart(now, cost).into(),
         }
     }
 
@@ -123,7 +123,7 @@ impl RateLimiter {
                 Err(RateLimited::spent(self.0.name.clone(), shortfall))
             }
             Err(_) => {
-                let decided = self.0.decide_apart(now, cost);
+                let decided = Result::from(self.0.decide_apart(now, cost));
                 decided.map(admitted)
             }
         }

@@ -1,14 +1,21 @@
 //! One GCRA quota shared by threads: one atomic word of state, and numbers that may be replaced.
 //!
+//! # As built
+//!
+//! Until its quota is replaced, which most never are, a limiter decides by numbers that nothing
+//! writes: a decision reads the word, and swaps it where it admits.
+//!
 //! # Replacing the quota
 //!
-//! The state means something only together with the numbers of its quota, so a decision must
-//! never mix two of them, although it takes no lock. The state itself is the proof:
+//! The first `set_quota` swaps [`SEALED`] into that word, for good: from then on its askers go on
+//! to a second word, whose numbers are atomics. The state means something only together with the
+//! numbers of its quota, so a decision must never mix two of them, although it takes no lock. The
+//! state itself is the proof:
 //!
 //! - `set_quota` first swaps the state for [`SEALED`], then writes the numbers, then stores the
-//!   new state. It never stores a value that the word has held before under another quota (it
-//!   picks the offset of the new quota's time so that its states are all above the old ones;
-//!   only after a debt of decades does it start again below).
+//!   new state. It never stores a value that the word has held before under another quota: it
+//!   adds an offset to the new quota's states that puts them all above the old ones (only after a
+//!   debt of decades does it start again below).
 //! - A decision reads the state, then the numbers. To admit, it swaps the state it read for the
 //!   next one: if that succeeds, the word held that state all along and the numbers belong to
 //!   it. To refuse, it reads the state once more, for the same reason. It writes nothing.
@@ -17,27 +24,19 @@
 //! back within one quota is still right.
 
 use super::Quota;
-use super::algorithm::{Balance, Gcra, Rule, Scale, Shortfall, is_marked, unmarked};
+use super::algorithm::{Balance, Gcra, Rule, Shortfall, unmarked};
 use super::engine::Grant;
 use super::ledger::Refused;
 use super::refunds::Refunds;
+use super::replaced::{Replaced, SEALED, swap};
 use crate::clock::Nanos;
 use crate::sync::{AtomicU64, Mutex, Ordering};
-
-/// Stands in for the state while the quota is being replaced; above every state there is.
-const SEALED: u64 = u64::MAX;
 
 #[derive(Debug)]
 pub(crate) struct LiveGcra {
     state: AtomicU64,
-    rate: AtomicU64,
-    call: AtomicU64,
-    full: AtomicU64,
-    last: AtomicU64,
-    offset: AtomicU64,
-    period: AtomicU64,
-    /// Limit and burst.
-    sizes: AtomicU64,
+    built: Gcra,
+    replaced: Replaced,
     control: Mutex<Control>,
 }
 
@@ -45,6 +44,8 @@ pub(crate) struct LiveGcra {
 #[derive(Debug)]
 struct Control {
     rule: Gcra,
+    /// How far the word is above the state that the rule means.
+    offset: u64,
     /// The highest state the word has held.
     peak: u64,
     /// Counts changes of quota; a grant from before one gives nothing back.
@@ -54,25 +55,19 @@ struct Control {
 
 impl LiveGcra {
     pub(crate) fn new(quota: Quota) -> Self {
-        let rule = Gcra::scaled(quota);
-        let live = Self {
+        let built = Gcra::scaled(quota);
+        Self {
             state: AtomicU64::new(0),
-            rate: AtomicU64::new(0),
-            call: AtomicU64::new(0),
-            full: AtomicU64::new(0),
-            last: AtomicU64::new(0),
-            offset: AtomicU64::new(0),
-            period: AtomicU64::new(0),
-            sizes: AtomicU64::new(0),
+            built,
+            replaced: Replaced::new(),
             control: Mutex::new(Control {
-                rule,
+                rule: built,
+                offset: 0,
                 peak: 0,
                 generation: 0,
                 refunds: Refunds::default(),
             }),
-        };
-        live.publish(&rule);
-        live
+        }
     }
 
     /// A word that is sealed for good: whoever asks it is sent to the slow path.
@@ -82,69 +77,33 @@ impl LiveGcra {
         live
     }
 
-    fn publish(&self, rule: &Gcra) {
-        let [period, sizes] = rule.quota().to_words();
-        self.rate.store(rule.rate, Ordering::Release);
-        self.call.store(rule.call, Ordering::Release);
-        self.full.store(rule.full, Ordering::Release);
-        self.last.store(rule.last, Ordering::Release);
-        self.offset.store(rule.offset, Ordering::Release);
-        self.period.store(period, Ordering::Release);
-        self.sizes.store(sizes, Ordering::Release);
-    }
-
-    /// The numbers as they stand; a mixture of two quotas while they are being replaced.
-    #[inline]
-    fn rule(&self) -> Gcra {
-        Gcra {
-            rate: self.rate.load(Ordering::Acquire),
-            call: self.call.load(Ordering::Acquire),
-            full: self.full.load(Ordering::Acquire),
-            last: self.last.load(Ordering::Acquire),
-            offset: self.offset.load(Ordering::Acquire),
-            quota: Quota::from_words([
-                self.period.load(Ordering::Acquire),
-                self.sizes.load(Ordering::Acquire),
-            ]),
-            scale: Scale::Quota,
-        }
-    }
-
     /// Charges `cost` at `now`, or says what it lacks. One load, and one swap where it admits.
     ///
-    /// `Err(None)` where it takes [`decide_locked`](Self::decide_locked): a word sealed or in
-    /// debt, a cost of 0 or above the burst.
+    /// `Err(None)` where it takes [`decide_apart`](Self::decide_apart): a word sealed or in debt,
+    /// a cost of 0 or above the burst.
     #[inline(always)] // part of `RateLimiter::check_at`
     pub(crate) fn decide(&self, now: Nanos, cost: u32) -> Result<Balance, Option<Shortfall>> {
+        let mut state = self.state.load(Ordering::Acquire);
         loop {
-            let state = self.state.load(Ordering::Acquire);
-            let rule = self.rule();
-            let units = rule.units(now);
-            let charge = u64::from(cost).wrapping_mul(rule.call);
-            // A cost of 1 is always plain, and the comparison goes where it is constant.
-            if cost != 1 && (cost == 0 || cost > rule.quota.burst_size()) {
-                return Err(None);
-            }
-            if state <= rule.room(units, charge) {
-                let next = state.max(units).wrapping_add(charge);
-                if self.swap(state, next) {
-                    return Ok(rule.balance_of(next.wrapping_sub(units), now));
-                }
-                continue;
-            }
-            if is_marked(state) {
-                return Err(None);
-            }
-            if self.state.load(Ordering::Relaxed) == state {
-                let load = state.wrapping_sub(units).min(rule.full);
-                let lacking = load.wrapping_add(charge).wrapping_sub(rule.full);
-                return Err(Some(rule.shortfall(load, lacking, now)));
+            let step = self.built.attempt(state, now, cost)?;
+            match swap(&self.state, state, step.next) {
+                Ok(_) => return Ok(self.built.left_by(&step, now)),
+                Err(changed) => state = changed,
             }
         }
     }
 
-    /// As [`decide`](Self::decide), for every case, while nobody replaces the quota.
-    pub(crate) fn decide_locked(&self, now: Nanos, cost: u32) -> Result<Balance, Refused> {
+    /// As [`decide`](Self::decide), for every case: without the lock where only the quota is not
+    /// that of the beginning any more.
+    pub(crate) fn decide_apart(&self, now: Nanos, cost: u32) -> Result<Balance, Refused> {
+        match self.replaced.decide(now, cost) {
+            Ok(balance) => Ok(balance),
+            Err(Some(shortfall)) => Err(Refused::Spent(shortfall)),
+            Err(None) => self.decide_locked(now, cost),
+        }
+    }
+
+    fn decide_locked(&self, now: Nanos, cost: u32) -> Result<Balance, Refused> {
         let mut control = self.control.lock();
         self.update(&mut control, |rule, state| {
             if cost > rule.quota.burst_size() {
@@ -154,26 +113,31 @@ impl LiveGcra {
         })
     }
 
-    #[inline]
-    fn swap(&self, state: u64, next: u64) -> bool {
-        self.state
-            .compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok()
+    /// Where the state is.
+    fn word(&self, control: &Control) -> &AtomicU64 {
+        if control.generation == 0 {
+            &self.state
+        } else {
+            &self.replaced.state
+        }
     }
 
     /// The state and the numbers it was made with.
     pub(crate) fn read(&self) -> (Gcra, u64) {
         let control = self.control.lock();
-        (control.rule, self.state.load(Ordering::Acquire))
+        let word = self.word(&control).load(Ordering::Acquire);
+        (control.rule, word - control.offset)
     }
 
     /// Applies `change` to the state, as one step, while nobody replaces the quota.
     fn update<T>(&self, control: &mut Control, change: impl Fn(&Gcra, &mut u64) -> T) -> T {
+        let word = self.word(control);
         loop {
-            let state = self.state.load(Ordering::Acquire);
-            let mut next = state;
+            let state = word.load(Ordering::Acquire);
+            let mut next = state - control.offset;
             let answer = change(&control.rule, &mut next);
-            if next == state || self.swap(state, next) {
+            next += control.offset;
+            if next == state || swap(word, state, next).is_ok() {
                 control.peak = control.peak.max(unmarked(state)).max(unmarked(next));
                 return answer;
             }
@@ -232,13 +196,29 @@ impl LiveGcra {
             return;
         }
         // From here to the last line nobody decides; they wait for the lock we hold.
-        let old = self.state.swap(SEALED, Ordering::AcqRel);
+        let old = self.word(&control).swap(SEALED, Ordering::AcqRel);
         control.peak = control.peak.max(unmarked(old));
-        let (rule, state) = control.rule.replaced_by(quota, old, now, control.peak + 1);
-        control.rule = rule;
+        let rule = Gcra::scaled(quota);
+        let plain = rule.carry(&control.rule, &(old - control.offset), now);
+        control.offset = offset_for(plain, control.peak + 1);
+        control.rule = rule.leaving(control.offset);
+        let state = plain + control.offset;
         control.peak = state;
         control.generation += 1;
-        self.publish(&rule);
-        self.state.store(state, Ordering::Release);
+        self.replaced.publish(&control.rule, control.offset);
+        self.replaced.state.store(state, Ordering::Release);
+    }
+}
+
+/// The highest offset: it leaves 2^61 units, 36 years, below the mark.
+const HIGHEST_OFFSET: u64 = 1 << 61;
+
+/// What puts `state`, and all that follow, at `least` or above; nothing where that is decades
+/// ahead, where a debt has been: then the count starts again from the time.
+fn offset_for(state: u64, least: u64) -> u64 {
+    if least <= HIGHEST_OFFSET {
+        least.saturating_sub(state)
+    } else {
+        0
     }
 }

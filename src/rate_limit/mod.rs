@@ -144,6 +144,7 @@ mod quota;
 mod rare;
 mod refunds;
 mod registry;
+mod replaced;
 mod report;
 mod reserve;
 mod retime;

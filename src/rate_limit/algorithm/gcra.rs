@@ -12,7 +12,8 @@
 //!   is in nanoseconds and exact;
 //! - otherwise `call = 2^f` with `f` such that `1 ≤ U < 2`.
 //!
-//! The time in units is `u(now) = ⌊now × R / 2^63⌋` with `R = ⌈U × 2^63⌉`: one multiplication.
+//! The time in units is `u(now) = ⌊now × R / 2^63⌋` with `R = ⌈U × 2^63⌉`: one multiplication, and
+//! none where `U = 1`.
 //! A call is admitted when `max(TAT, u(now)) + call ≤ u(now) + burst × call`, and moves TAT to the
 //! left side.
 //!
@@ -41,9 +42,6 @@ const ONE: u64 = 1 << 63;
 /// The mark of a state that is ahead of a full bucket because of a debt.
 const DEBT: u64 = 1 << 63;
 
-/// The highest offset: it leaves 2^61 units, 36 years, below the mark.
-const HIGHEST_OFFSET: u64 = 1 << 61;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gcra {
     /// Units a nanosecond, in 2^-63; from 1 to below 2.
@@ -52,13 +50,22 @@ pub(crate) struct Gcra {
     pub(in crate::rate_limit) call: u64,
     /// Units a full bucket.
     pub(in crate::rate_limit) full: u64,
+    /// How far ahead of the time a state may be so that one call still fits: `full - call`.
+    pub(in crate::rate_limit) room_for_one: u64,
     /// The last instant whose sums stay below the mark; later ones count as it.
     pub(in crate::rate_limit) last: u64,
-    /// Added to every time in units, so that a live limiter's word never repeats a value it had
-    /// under another quota.
-    pub(in crate::rate_limit) offset: u64,
+    /// The last instant until which a nanosecond is one unit: `last`, or 0 where it is more.
+    pub(in crate::rate_limit) whole: u64,
     pub(in crate::rate_limit) quota: Quota,
     pub(in crate::rate_limit) scale: Scale,
+}
+
+/// A charge that fits.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::rate_limit) struct Step {
+    pub(in crate::rate_limit) next: u64,
+    /// The time in units.
+    units: u64,
 }
 
 impl Gcra {
@@ -89,24 +96,26 @@ impl Gcra {
             rate,
             call,
             full,
+            room_for_one: full - call,
             last: 0,
-            offset: 0,
+            whole: 0,
             quota,
             scale,
         };
-        gcra.with_offset(0)
+        gcra.leaving(0)
     }
 
-    /// The same with every time in units moved on by `offset`.
-    pub(in crate::rate_limit) fn with_offset(self, offset: u64) -> Self {
+    /// The same for states that leave `above` units free below the mark.
+    pub(in crate::rate_limit) fn leaving(self, above: u64) -> Self {
         // Half above the time for a full bucket, half for the charge that comes on top.
         let highest = (DEBT - 1)
             .saturating_sub(2 * self.full)
-            .saturating_sub(offset);
+            .saturating_sub(above);
         let last = ((u128::from(highest) + 1) << 63).saturating_sub(1) / u128::from(self.rate);
+        let last = u64::try_from(last).unwrap_or(u64::MAX);
         Self {
-            last: u64::try_from(last).unwrap_or(u64::MAX),
-            offset,
+            last,
+            whole: if self.rate == ONE { last } else { 0 },
             ..self
         }
     }
@@ -119,17 +128,19 @@ impl Gcra {
     /// The time in units.
     #[inline]
     pub(in crate::rate_limit) fn units(&self, now: Nanos) -> u64 {
-        let now = now.as_u64().min(self.last);
-        let units = ((u128::from(now) * u128::from(self.rate)) >> 63) as u64;
-        // Wrapping, here and in `admit`: nothing overflows in numbers of one quota, and a live
-        // limiter may read half of the numbers of the next one, which it then finds out.
-        units.wrapping_add(self.offset)
+        let now = now.as_u64();
+        // One comparison for both, the usual scale and the end of time: the product would keep the
+        // swap that follows waiting for longer than all other arithmetic together.
+        if now <= self.whole {
+            return now;
+        }
+        let now = now.min(self.last);
+        ((u128::from(now) * u128::from(self.rate)) >> 63) as u64
     }
 
     /// The first instant whose time in units is `units` or more.
     fn instant(&self, units: u64) -> Nanos {
-        let units = u128::from(units.saturating_sub(self.offset)) << 63;
-        let nanos = units.div_ceil(u128::from(self.rate));
+        let nanos = (u128::from(units) << 63).div_ceil(u128::from(self.rate));
         Nanos::new(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
@@ -158,28 +169,6 @@ impl Gcra {
         let now = now.as_u64().min(self.last);
         let until = self.units(Nanos::new(now.saturating_add(nanos)));
         (until - self.units(Nanos::new(now))).min(self.full)
-    }
-
-    /// The rule of another quota and the state that carries `old` over to it, as [`Rule::carry`],
-    /// with an offset that puts the state, and all that follow, at `least` or above; unless that
-    /// is decades ahead, where a debt has been: then the count starts again from the time.
-    pub(in crate::rate_limit) fn replaced_by(
-        &self,
-        quota: Quota,
-        old: u64,
-        now: Nanos,
-        least: u64,
-    ) -> (Self, u64) {
-        let next = Self::scaled(quota);
-        let (now, load) = self.time_to_full(old, now);
-        let load = next.load_of(load, now);
-        let plain = next.units(now) + load;
-        let state = if least <= HIGHEST_OFFSET {
-            plain.max(least)
-        } else {
-            plain
-        };
-        (next.with_offset(state - plain), state)
     }
 
     /// How many calls fit on top of a bucket `load` units from full.
@@ -221,6 +210,49 @@ impl Gcra {
     fn admit(&self, state: u64, units: u64, cost: u64) -> Option<u64> {
         let tat = state & !DEBT;
         (tat <= self.room(units, cost)).then(|| tat.max(units) + cost)
+    }
+
+    /// The next state, if `cost` fits on `state` now, or what it lacks; of the units of
+    /// [`scaled`](Self::scaled) only.
+    ///
+    /// `Err(None)` where that is not all there is to say: a state with a mark, a cost of 0 or above
+    /// the burst.
+    #[inline(always)] // part of `RateLimiter::check_at`
+    pub(in crate::rate_limit) fn attempt(
+        &self,
+        state: u64,
+        now: Nanos,
+        cost: u32,
+    ) -> Result<Step, Option<Shortfall>> {
+        // A cost of 1 is always plain, and the comparison goes where it is constant.
+        if cost != 1 && (cost == 0 || cost > self.quota.burst_size()) {
+            return Err(None);
+        }
+        let units = self.units(now);
+        // Wrapping: nothing overflows in numbers of one quota, and a live limiter may read half of
+        // the numbers of the next one, which it then finds out.
+        let charge = u64::from(cost).wrapping_mul(self.call);
+        let room = match cost {
+            1 => units.wrapping_add(self.room_for_one),
+            _ => self.room(units, charge),
+        };
+        if state <= room {
+            let next = state.max(units).wrapping_add(charge);
+            return Ok(Step { next, units });
+        }
+        if is_marked(state) {
+            return Err(None);
+        }
+        let load = state.wrapping_sub(units).min(self.full);
+        let lacking = load.wrapping_add(charge).wrapping_sub(self.full);
+        Err(Some(self.shortfall(load, lacking, now)))
+    }
+
+    /// What a step leaves. Apart from [`attempt`](Self::attempt), so that nothing is made for a
+    /// swap that fails, or for a caller that does not look.
+    #[inline(always)] // as `attempt`
+    pub(in crate::rate_limit) fn left_by(&self, step: &Step, now: Nanos) -> Balance {
+        self.balance_of(step.next.wrapping_sub(step.units), now)
     }
 
     #[inline]
