@@ -4,7 +4,11 @@
 //! `std` would be invisible to loom and its interleavings never tried.
 
 #[cfg(not(sluice_loom))]
+mod short;
+
+#[cfg(not(sluice_loom))]
 mod real {
+    pub(crate) use super::short::ShortMutex;
     pub(crate) use parking_lot::{Mutex, MutexGuard};
     pub(crate) use std::sync::Arc;
     pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -14,6 +18,9 @@ mod real {
 mod modelled {
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
     pub(crate) use loom::sync::{Arc, MutexGuard};
+
+    /// A lock is a lock to loom, however its waiters pass the time.
+    pub(crate) type ShortMutex<T> = Mutex<T>;
 
     /// loom's lock with the face of parking_lot's: no poisoning.
     #[derive(Debug, Default)]

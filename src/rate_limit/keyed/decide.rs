@@ -44,8 +44,19 @@ where
 
     #[inline]
     fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
+        self.settle(request, now, cost, |allowed| allowed)
+    }
+
+    #[inline(always)]
+    fn settle<T>(
+        &self,
+        request: &Request,
+        now: Nanos,
+        cost: u32,
+        admitted: impl FnOnce(Allowed) -> T,
+    ) -> Option<Result<T, RateLimited>> {
         let key = (self.key)(request);
-        Some(self.limiter.check_at(&key, None, now, cost))
+        Some(self.limiter.settle_at(&key, None, now, cost, admitted))
     }
 }
 
@@ -79,8 +90,19 @@ where
 
     #[inline]
     fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
+        self.settle(request, now, cost, |allowed| allowed)
+    }
+
+    #[inline(always)]
+    fn settle<T>(
+        &self,
+        request: &Request,
+        now: Nanos,
+        cost: u32,
+        admitted: impl FnOnce(Allowed) -> T,
+    ) -> Option<Result<T, RateLimited>> {
         let key = (self.key)(request);
-        Some(self.limiter.check_at(key, None, now, cost))
+        Some(self.limiter.settle_at(key, None, now, cost, admitted))
     }
 }
 
@@ -115,12 +137,27 @@ where
 
     #[inline]
     fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
-        Some(match (self.key)(request).into_key_choice() {
-            KeyChoice::Limit(key) => self.limiter.check_at(&key, None, now, cost),
-            KeyChoice::LimitBy(key, own) => self.limiter.check_at(&key, Some(&own), now, cost),
+        self.settle(request, now, cost, |allowed| allowed)
+    }
+
+    #[inline(always)]
+    fn settle<T>(
+        &self,
+        request: &Request,
+        now: Nanos,
+        cost: u32,
+        admitted: impl FnOnce(Allowed) -> T,
+    ) -> Option<Result<T, RateLimited>> {
+        let (key, own) = match (self.key)(request).into_key_choice() {
+            KeyChoice::Limit(key) => (key, None),
+            KeyChoice::LimitBy(key, own) => (key, Some(own)),
             KeyChoice::NotLimited => return None,
-            KeyChoice::Refuse => Err(self.limiter.refuse_for(RateLimitedReason::NoKey, now)),
-        })
+            KeyChoice::Refuse => {
+                return Some(Err(self.limiter.refuse_for(RateLimitedReason::NoKey, now)));
+            }
+        };
+        let limiter = &self.limiter;
+        Some(limiter.settle_at(&key, own.as_ref(), now, cost, admitted))
     }
 }
 

@@ -31,25 +31,32 @@ use crate::sync::Mutex;
 /// | 64 bits | 22 to 28 bytes | 33 to 41 bytes |
 /// | 128 bits: addresses, strings of any length | 33 to 41 bytes | 44 to 54 bytes |
 ///
-/// and an empty limiter holds 128 bytes for each key up to 1,024 keys and 128 KiB above (1 byte
-/// per key of `max_keys`, if that is more).
+/// and an empty limiter holds 64 bytes for each key up to 2,048 keys and 128 KiB above (1 byte for
+/// each 16 keys of `max_keys`, if that is more).
 ///
 /// A key is let go when its state is worth no more than that of a key never seen: its bucket is
 /// full, its window has ended. While there is room it is kept ten seconds longer, so that one in
 /// regular use is not put back each time. Calls look for such keys in passing, a bounded piece
 /// each; there is no task, and memory is given back. So nothing is forgotten that
 /// counts: a flood of new keys can neither reset a limit nor make the store grow, and what it
-/// costs others is the wait for a lock that is held for less than a microsecond.
+/// costs others is now and then the wait for the lock of a shard: much less than a microsecond, a
+/// few where that shard grows.
 ///
 /// New keys beyond the cap share one state, or are refused: [`WhenFull`](crate::WhenFull). Where
-/// a new key is lies in a shard that random secrets choose; a shard eight times as full as the
-/// cap allows on average counts as full too, so that whoever learned the secrets could still not
-/// slow others down.
+/// a new key is lies in a shard that random secrets choose; a shard of 2,048 keys, at least twice
+/// as many as fall to it by chance, counts as full too, so that whoever learned the secrets could
+/// still not slow others down.
 ///
 /// # Threads
 ///
 /// Finding a key (or making it) and charging it are one step under the lock of its shard: of many
 /// threads that bring a new key at once, exactly as many are admitted as its quota says.
+///
+/// A call of a known key takes one atomic read-modify-write, on the cache line of its shard, and
+/// writes besides only the key's own state: threads with different keys do not slow each other
+/// down. Nothing of the user's runs under that lock, and no more than some tens of instructions,
+/// except where a new key makes the shard grow. A thread that loses its core just then keeps
+/// those of the same shard waiting until it runs again; they yield their cores meanwhile.
 ///
 /// # Examples
 ///
@@ -166,7 +173,7 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
         self.check_at(key, Some(own), self.shared.clock.now(), cost)
     }
 
-    #[inline]
+    #[inline(always)] // so that what the caller does not look at is not even made
     pub(super) fn check_at<Q>(
         &self,
         key: &Q,
@@ -177,8 +184,36 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
     where
         Q: Key<Stored = K::Stored> + ?Sized,
     {
-        let key = key.stored(self.shared.store.hasher());
-        self.shared.decide(key, own, now, cost)
+        self.settle_at(key, own, now, cost, |allowed| allowed)
+    }
+
+    /// As `check_at`, and looks at an admission where it is made: in the `Result` it would be
+    /// written out whole, on account of the cases decided apart.
+    #[inline(always)]
+    pub(super) fn settle_at<Q, T>(
+        &self,
+        key: &Q,
+        own: Option<&Quota>,
+        now: Nanos,
+        cost: u32,
+        admitted: impl FnOnce(Allowed) -> T,
+    ) -> Result<T, RateLimited>
+    where
+        Q: Key<Stored = K::Stored> + ?Sized,
+    {
+        let shared = &*self.shared;
+        if own.is_none()
+            && let Some(keys) = shared.store.one_word()
+        {
+            let key = key.stored(keys.hasher());
+            return match keys.decide_plain(key, now, cost) {
+                Some(Ok(balance)) => Ok(admitted(Allowed::new(balance))),
+                Some(Err(shortfall)) => Err(RateLimited::spent(shared.name.clone(), shortfall)),
+                None => shared.decide(key, None, now, cost).map(admitted),
+            };
+        }
+        let key = key.stored(shared.store.hasher());
+        shared.decide(key, own, now, cost).map(admitted)
     }
 
     /// What a call of `key` would find. Spends nothing, and keeps nothing of a key that is not

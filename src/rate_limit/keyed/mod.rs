@@ -14,6 +14,7 @@ mod shared;
 mod stats;
 mod store;
 mod stored;
+mod sweep;
 mod table;
 mod wait;
 

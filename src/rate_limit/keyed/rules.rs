@@ -45,6 +45,36 @@ impl OneWord {
         Self(Gcra::scaled(quota))
     }
 
+    /// Decides for a key that is under the store's quota. `Err(None)` where that takes `decide`:
+    /// a state in nanoseconds, a cost of 0 or above the burst.
+    #[inline(always)] // part of `Shards::update_known`
+    pub(super) fn decide_plain(
+        &self,
+        [word]: &mut State<1>,
+        now: Nanos,
+        cost: u32,
+    ) -> Result<Balance, Option<Shortfall>> {
+        let rule = &self.0;
+        // A cost of 1 is always plain, and the comparison goes where it is constant.
+        if cost != 1 && (cost == 0 || cost > rule.quota.burst_size()) {
+            return Err(None);
+        }
+        let (state, units) = (*word, rule.units(now));
+        let charge = u64::from(cost).wrapping_mul(rule.call);
+        if state <= rule.room(units, charge) {
+            let next = state.max(units).wrapping_add(charge);
+            *word = next;
+            return Ok(rule.balance_of(next.wrapping_sub(units), now));
+        }
+        // A marked state is above all room.
+        if state & IN_NANOS != 0 {
+            return Err(None);
+        }
+        let load = state.wrapping_sub(units).min(rule.full);
+        let lacking = load.wrapping_add(charge).wrapping_sub(rule.full);
+        Err(Some(rule.shortfall(load, lacking, now)))
+    }
+
     /// The rule for one call, and the state in its units.
     #[inline]
     fn applied(&self, own: Option<&Quota>, word: u64, now: Nanos) -> (Gcra, u64) {

@@ -135,7 +135,10 @@ fn one_call_looks_at_a_bounded_number_of_slots() {
     for key in 0..100_000 {
         assert_eq!(update(&store, key, at(1), charge), Ok(true));
     }
-    let largest = store.shards.iter().map(|shard| shard.lock().table.slots());
+    let largest = store
+        .shards
+        .iter()
+        .map(|Line(shard)| shard.lock().table.slots());
     assert!(
         largest.max() < Some(512),
         "growing or sweeping one shard is no pause"

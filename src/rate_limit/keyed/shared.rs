@@ -24,7 +24,8 @@ pub(super) struct Shared<K> {
 }
 
 impl<K: StoredKey> Shared<K> {
-    #[inline]
+    /// Decides in every case.
+    #[inline(never)]
     pub(super) fn decide(
         &self,
         key: K,
@@ -71,7 +72,6 @@ impl<K: StoredKey> Shared<K> {
             && (self.algorithm != Algorithm::SlidingWindow || own.period() == self.period)
     }
 
-    #[inline]
     pub(super) fn refusal(&self, refused: Refused) -> RateLimited {
         let name = self.name.clone();
         match refused {

@@ -71,8 +71,16 @@ impl<K: StoredKey> Store<K> {
         with_keys!(self, keys => keys.shards.hasher())
     }
 
+    /// The keys where one word is enough.
+    #[inline(always)]
+    pub(super) fn one_word(&self) -> Option<&Keys<K, OneWord, 1>> {
+        match self {
+            Self::One(keys) => Some(keys),
+            Self::Two(_) => None,
+        }
+    }
+
     /// Charges `cost` to `key`, under the store's quota or its `own`.
-    #[inline]
     pub(super) fn decide(
         &self,
         key: K,
@@ -144,6 +152,31 @@ impl<K: StoredKey> Store<K> {
     }
 }
 
+impl<K: StoredKey> Keys<K, OneWord, 1> {
+    #[inline]
+    pub(super) fn hasher(&self) -> &KeyHasher {
+        self.shards.hasher()
+    }
+
+    /// Decides where a known key makes it plain; `None` where that takes [`Store::decide`].
+    #[inline(always)] // part of `KeyedRateLimiter::settle_at`
+    pub(super) fn decide_plain(
+        &self,
+        key: K,
+        now: Nanos,
+        cost: u32,
+    ) -> Option<Result<Balance, Shortfall>> {
+        let place = self.shards.place(key);
+        let decided = self.shards.update_known(place, key, now, |rules, state| {
+            rules.decide_plain(state, now, cost)
+        });
+        match decided? {
+            Ok(balance) => Some(Ok(balance)),
+            Err(shortfall) => shortfall.map(Err),
+        }
+    }
+}
+
 impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
     fn new(rules: P, max_keys: usize, when_full: WhenFull) -> Self {
         Self {
@@ -157,7 +190,6 @@ impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
         }
     }
 
-    #[inline]
     fn decide(
         &self,
         key: K,

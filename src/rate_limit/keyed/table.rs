@@ -1,3 +1,5 @@
+use std::ops::{AddAssign, Range};
+
 use super::hasher::KeyHasher;
 use super::stored::StoredKey;
 
@@ -20,6 +22,22 @@ pub(super) struct Table<K, const W: usize> {
 struct Slot<K, const W: usize> {
     key: K,
     state: State<W>,
+}
+
+/// What a sweep came by.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Swept {
+    pub(super) slots: usize,
+    pub(super) kept: usize,
+    pub(super) gone: usize,
+}
+
+impl AddAssign for Swept {
+    fn add_assign(&mut self, more: Self) {
+        self.slots += more.slots;
+        self.kept += more.kept;
+        self.gone += more.gone;
+    }
 }
 
 /// Where a key is.
@@ -108,22 +126,33 @@ impl<K: StoredKey, const W: usize> Table<K, W> {
         self.len -= 1;
     }
 
-    /// Takes out the keys whose state is `fresh`, gives back what room that leaves over, and
-    /// says how many went.
-    pub(super) fn sweep(&mut self, fresh: impl Fn(State<W>) -> bool, hasher: &KeyHasher) -> usize {
-        let before = self.len;
-        let mut at = 0;
-        while at < self.slots.len() {
+    /// Takes out of the `slots` the keys whose state is `fresh`, and gives back what room that
+    /// leaves over.
+    pub(super) fn sweep(
+        &mut self,
+        slots: Range<usize>,
+        fresh: impl Fn(State<W>) -> bool,
+        hasher: &KeyHasher,
+    ) -> Swept {
+        let mut swept = Swept::default();
+        let mut at = slots.start;
+        let end = slots.end.min(self.slots.len());
+        while at < end {
             let slot = &self.slots[at];
             if !slot.is_vacant() && fresh(slot.state) {
                 // What moved into this slot is looked at next, so `at` stays.
                 self.remove(Index(at), hasher);
+                swept.gone += 1;
             } else {
+                swept.kept += usize::from(!slot.is_vacant());
                 at += 1;
             }
         }
-        self.shrink(hasher);
-        before - self.len
+        swept.slots = end.saturating_sub(slots.start);
+        if swept.gone > 0 || self.len == 0 {
+            self.shrink(hasher);
+        }
+        swept
     }
 
     /// Replaces every state by what `carry` makes of it; a key that comes out at zero goes.
@@ -253,7 +282,7 @@ mod tests {
                     Step::Sweep(limit) => {
                         let before = model.len();
                         model.retain(|_, state| *state > limit);
-                        let swept = table.sweep(|[state]| state <= limit, &hasher);
+                        let swept = table.sweep(0..usize::MAX, |[state]| state <= limit, &hasher).gone;
                         prop_assert_eq!(swept, before - model.len(), "every fresh key goes");
                     }
                     Step::Carry(less) => {
@@ -280,7 +309,7 @@ mod tests {
         }
         let full = table.bytes();
         assert!(full >= 24_000, "the words of a thousand keys");
-        table.sweep(|_| true, &hasher);
+        table.sweep(0..usize::MAX, |_| true, &hasher);
         assert_eq!((table.len(), table.bytes()), (0, 0), "all was given back");
     }
 
