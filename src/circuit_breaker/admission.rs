@@ -3,8 +3,8 @@ use std::time::Duration;
 use super::error::{CircuitOpen, CircuitOpenReason};
 use super::event::CircuitEventKind;
 use super::gate::Way;
-use super::plan::Plan;
 use super::shared::Shared;
+use super::standing::Standing;
 use super::state::{Arrival, Inner, Phase};
 use super::ticket::{Kind, Ticket};
 use super::turn::Turn;
@@ -15,26 +15,21 @@ impl Shared {
     /// Decides on a call that arrives at an instance whose inner service is as `inner` says.
     #[inline]
     pub(super) fn admit(&self, inner: Inner) -> Result<Ticket, CircuitOpen> {
-        match self.gate.passing() {
-            Some(epoch) if inner == Inner::Ready => Ok(self.pass(epoch, Kind::Counted)),
-            _ => self.admit_otherwise(inner),
+        let standing = self.gate.standing();
+        match inner == Inner::Ready && standing.is_plain() {
+            true => Ok(self.pass_plainly(standing)),
+            false => self.admit_otherwise(inner),
         }
     }
 
-    /// The ticket of a call that passes and is not counted as it begins; `None` for any other,
-    /// which has not been decided on.
+    /// The ticket of a call that passes by a [plain](Standing::is_plain) standing.
     #[inline]
-    pub(super) fn pass_at_once(&self) -> Option<Ticket> {
-        let epoch = self.gate.passing()?;
-        let plan = self.plans.get();
-        if !plan.notes_start() {
-            return Some(Ticket::new(epoch, Kind::Counted, None));
-        }
-        if plan.counted() {
-            return None;
-        }
-        let start = self.read_clock();
-        Some(Ticket::new(epoch, Kind::Counted, Some(start)))
+    pub(super) fn pass_plainly(&self, standing: Standing) -> Ticket {
+        let start = match standing.is_timed() {
+            true => self.read_clock(),
+            false => Nanos::MAX,
+        };
+        Ticket::passing(standing, start)
     }
 
     /// Out of line: what comes back is one register, and three kinds of clock stay away.
@@ -46,11 +41,12 @@ impl Shared {
     /// Out of line, so that what passes pays for nothing but passing.
     #[inline(never)]
     fn admit_otherwise(&self, inner: Inner) -> Result<Ticket, CircuitOpen> {
-        let (epoch, way) = self.gate.read();
+        let (standing, way) = self.gate.read();
         match way {
+            Way::Pass if inner == Inner::Ready => Ok(self.pass(standing, Kind::Counted)),
             Way::RefuseUntil(until) => self.refuse_until(until, inner),
             Way::RefuseForced => Err(self.refusal(CircuitOpenReason::Forced, None)),
-            Way::PassUncounted if inner == Inner::Ready => Ok(self.pass(epoch, Kind::Uncounted)),
+            Way::PassUncounted if inner == Inner::Ready => Ok(self.pass(standing, Kind::Uncounted)),
             _ => self.ask_to_pass(inner),
         }
     }
@@ -60,7 +56,7 @@ impl Shared {
     /// time left is from now, and a probe that has become due is not taken for a call too many.
     #[inline]
     pub(super) fn refuse_unpolled(&self) -> CircuitOpen {
-        match self.gate.refusing_until() {
+        match self.gate.refusing_until(self.gate.standing()) {
             Some(until) => self.refuse_unpolled_until(until),
             None => self.refuse_unpolled_otherwise(),
         }
@@ -82,14 +78,12 @@ impl Shared {
         }
     }
 
-    /// Whether a call that arrived now would be refused without its inner service being needed.
-    /// Changes nothing, and never says so of a call that is due to be a probe.
+    /// Whether a call that arrived now would be refused without its inner service being needed,
+    /// where the breaker stands as it did in `standing`. Changes nothing, and never says so of a
+    /// call that is due to be a probe.
     #[inline]
-    pub(super) fn would_refuse(&self) -> bool {
-        if self.gate.passing().is_some() {
-            return false;
-        }
-        match self.gate.refusing_until() {
+    pub(super) fn would_refuse(&self, standing: Standing) -> bool {
+        match self.gate.refusing_until(standing) {
             Some(until) => self.read_clock() < until || self.would_refuse_otherwise(),
             None => self.would_refuse_otherwise(),
         }
@@ -110,22 +104,12 @@ impl Shared {
         }
     }
 
-    #[inline]
-    fn pass(&self, epoch: u64, kind: Kind) -> Ticket {
-        let plan = self.plans.get();
-        if plan.notes_start() {
-            return self.pass_noted(plan, epoch, kind);
-        }
-        Ticket::new(epoch, kind, None)
-    }
-
-    #[inline(never)]
-    fn pass_noted(&self, plan: Plan, epoch: u64, kind: Kind) -> Ticket {
+    fn pass(&self, standing: Standing, kind: Kind) -> Ticket {
         if let Some(counters) = &self.counters {
             counters.admit();
         }
-        let start = plan.timed().then(|| self.clock.now());
-        Ticket::new(epoch, kind, start)
+        let start = standing.is_timed().then(|| self.clock.now());
+        Ticket::new(standing.epoch(), kind, start)
     }
 
     #[inline]
@@ -167,7 +151,7 @@ impl Shared {
     /// Takes a probe's slot for an instance that answers ready: `Err` where it must wait, `None`
     /// where no slot is needed.
     pub(super) fn reserve(&self) -> Result<Option<Ticket>, ()> {
-        if self.gate.passing().is_some() {
+        if self.gate.standing().passes() {
             return Ok(None);
         }
         let mut turn = self.settled(self.clock.now());
@@ -197,7 +181,7 @@ impl Shared {
         let mut turn = self.settled(self.clock.now());
         let now = turn.now;
         let (machine, rules) = turn.core.split();
-        let held = machine.begin_reserved(ticket.epoch, serial, now, rules);
+        let held = machine.begin_reserved(ticket.epoch(), serial, now, rules);
         let begun = held.then(|| {
             turn.wake();
             if let Some(counters) = &self.counters {

@@ -2,6 +2,7 @@ use std::task::{Context, Poll, ready};
 
 use tower_service::Service;
 
+use super::standing::Standing;
 use super::{Admitted, CircuitBreaker, CircuitBreakerBuilder, CircuitOpen, NoSkip, Skip, SkipIf};
 
 /// Which breaker a call is put to, and what `poll_ready` does meanwhile. Sealed; a service names
@@ -54,9 +55,10 @@ pub trait Admit<Request>: sealed::Sealed {
 pub struct Single<S = NoSkip> {
     breaker: CircuitBreaker,
     skip: S,
-    /// Set when this instance's inner service answered ready, unset when that is spent: only
-    /// then may a call go through.
-    polled: bool,
+    /// How the breaker stood when this instance's inner service answered ready, if
+    /// [plainly](Standing::is_plain), or [`OTHER`](Standing::OTHER). [`NONE`](Standing::NONE)
+    /// where it did not answer, or that is spent: then no call may go through.
+    ready: Standing,
 }
 
 impl Single {
@@ -70,7 +72,7 @@ impl<S> Single<S> {
         Self {
             breaker,
             skip,
-            polled: false,
+            ready: Standing::NONE,
         }
     }
 
@@ -110,15 +112,19 @@ impl<Request, K: Skip<Request>> Admit<Request> for Single<K> {
     where
         S: Service<Request>,
     {
-        // Whose call it will be is not known yet, and one that is skipped needs the service.
-        if !K::EVER && self.breaker.would_refuse() {
-            // A dead connection must not delay a refusal.
-            return Poll::Ready(Ok(()));
+        let mut standing = self.breaker.standing();
+        if !standing.is_plain() {
+            // Whose call it will be is not known yet, and one that is skipped needs the service.
+            if !K::EVER && self.breaker.would_refuse(standing) {
+                // A dead connection must not delay a refusal.
+                return Poll::Ready(Ok(()));
+            }
+            standing = Standing::OTHER;
         }
-        self.polled = false;
+        self.ready = Standing::NONE;
         match ready!(inner.poll_ready(cx)) {
             Ok(()) => {
-                self.polled = true;
+                self.ready = standing;
                 Poll::Ready(Ok(()))
             }
             Err(error) => {
@@ -131,32 +137,35 @@ impl<Request, K: Skip<Request>> Admit<Request> for Single<K> {
     #[inline]
     fn skips(&mut self, request: &Request) -> bool {
         let skips = self.skip.skips(request);
-        self.polled &= !skips;
+        if skips {
+            self.ready = Standing::NONE;
+        }
         skips
     }
 
     #[inline]
     fn admit_at_once(&mut self, _request: &Request) -> Option<Admitted> {
-        if !self.polled {
+        // One comparison: that it stood plainly was seen when the inner service answered.
+        if self.breaker.standing() != self.ready {
             return None;
         }
-        let permit = self.breaker.admit_at_once()?;
-        self.polled = false;
+        let permit = self.breaker.admit_plainly(self.ready);
+        self.ready = Standing::NONE;
         Some(permit)
     }
 
     #[inline]
     fn refuse_at_once(&mut self, _request: &Request) -> Option<CircuitOpen> {
-        (!self.polled).then(|| self.breaker.refuse_unpolled())
+        (self.ready == Standing::NONE).then(|| self.breaker.refuse_unpolled())
     }
 
     #[inline]
     fn admit(&mut self, _request: &Request) -> Result<Option<Admitted>, CircuitOpen> {
-        if !self.polled {
+        if self.ready == Standing::NONE {
             return Err(self.breaker.refuse_unpolled());
         }
         let permit = self.breaker.admit_noted()?;
-        self.polled = false;
+        self.ready = Standing::NONE;
         Ok(Some(permit))
     }
 }

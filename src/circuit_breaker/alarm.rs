@@ -69,7 +69,7 @@ impl Shared {
     /// Whether an instance that wants to answer ready must wait. Looks at one word while closed.
     #[inline]
     pub(super) fn must_wait(&self) -> bool {
-        self.gate.passing().is_none() && self.must_wait_otherwise()
+        !self.gate.standing().passes() && self.must_wait_otherwise()
     }
 
     #[inline(never)]

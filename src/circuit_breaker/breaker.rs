@@ -10,6 +10,7 @@ use super::permit::{Admitted, OwnedPermit, Permit, Reservation};
 use super::policy::CircuitPolicy;
 use super::shared::Shared;
 use super::snapshot::Snapshot;
+use super::standing::Standing;
 use super::state::{CircuitState, Inner, Machine};
 use super::wait::WhenClosed;
 use crate::Name;
@@ -178,28 +179,36 @@ impl CircuitBreaker {
     /// Admits a call that arrives at an instance whose inner service was polled ready.
     #[inline]
     pub(crate) fn admit(&self) -> Result<Admitted, CircuitOpen> {
+        let standing = self.standing();
         // Two exits, so that the ticket of the first is never put together in memory.
-        match self.admit_at_once() {
-            Some(admitted) => Ok(admitted),
-            None => self.admit_noted(),
+        match standing.is_plain() {
+            true => Ok(self.admit_plainly(standing)),
+            false => self.admit_noted(),
         }
     }
 
-    /// Admits a call that passes and is not counted as it begins; `None` for any other, which has
-    /// not been decided on.
+    /// How it stands.
     #[inline]
-    pub(crate) fn admit_at_once(&self) -> Option<Admitted> {
-        let ticket = self.0.pass_at_once()?;
-        Some(Admitted::new(self.clone(), ticket))
+    pub(super) fn standing(&self) -> Standing {
+        self.0.gate.standing()
+    }
+
+    /// Admits a call where the breaker stands so, which is [plain](Standing::is_plain).
+    #[inline]
+    pub(super) fn admit_plainly(&self, standing: Standing) -> Admitted {
+        let ticket = self.0.pass_plainly(standing);
+        Admitted::new(self.clone(), ticket)
     }
 
     /// The same, for a handle that nobody else needs: one shared count less.
     #[inline]
     pub(crate) fn into_admitted(self) -> Result<Admitted, CircuitOpen> {
-        match self.0.pass_at_once() {
-            Some(ticket) => Ok(Admitted::new(self, ticket)),
-            None => self.admit_noted(),
+        let standing = self.standing();
+        if !standing.is_plain() {
+            return self.admit_noted();
         }
+        let ticket = self.0.pass_plainly(standing);
+        Ok(Admitted::new(self, ticket))
     }
 
     /// Admits a call, or refuses it, whatever it takes to find out.
@@ -218,8 +227,8 @@ impl CircuitBreaker {
 
     /// Whether a call now would be refused without its inner service being needed.
     #[inline]
-    pub(crate) fn would_refuse(&self) -> bool {
-        self.0.would_refuse()
+    pub(super) fn would_refuse(&self, standing: Standing) -> bool {
+        self.0.would_refuse(standing)
     }
 
     /// The inner service failed to become ready: a failure while closed, a probe's failure while

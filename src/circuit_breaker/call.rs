@@ -63,7 +63,7 @@ where
                     Ok(_) => Outcome::Success,
                     Err(_) => Outcome::Failure,
                 };
-                if let Some(mut admitted) = guard.0.take() {
+                if let Some(admitted) = guard.0.take() {
                     admitted.end(outcome, None);
                 }
                 Poll::Ready(result.map_err(Error::Inner))

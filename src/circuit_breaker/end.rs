@@ -1,7 +1,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{Admitted, Head, Outcome};
+use super::in_flight::InFlight;
+use super::{Head, Outcome};
 
 /// Where a call ends: at the response head ([`AtHead`], the default), or at the end of the body
 /// (`http::UntilBodyEnd`). Sealed; a service names it in its own type.
@@ -47,7 +48,7 @@ impl<Response, C, State> EndsAt<Response, C, State> for AtHead {
 /// future keeps it: a call that ends here need not be moved.
 #[doc(hidden)]
 pub struct Answered<'a, C, State> {
-    pub(crate) permit: &'a mut Option<Admitted>,
+    pub(crate) call: &'a mut InFlight,
     #[cfg_attr(not(feature = "http"), allow(dead_code))] // read where calls end with the body
     pub(crate) classifier: &'a C,
     pub(crate) head: Head<State>,
@@ -63,16 +64,14 @@ impl<C, State> Answered<'_, C, State> {
             Head::Done(outcome) => outcome,
             Head::Carry(_) => Outcome::Success,
         };
-        if let Some(permit) = self.permit {
-            permit.end(outcome, self.retry_floor);
-        }
+        self.call.end(outcome, self.retry_floor);
     }
 }
 
 impl<C, State: fmt::Debug> fmt::Debug for Answered<'_, C, State> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answered")
-            .field("permit", &self.permit)
+            .field("call", &self.call)
             .field("head", &self.head)
             .finish_non_exhaustive()
     }

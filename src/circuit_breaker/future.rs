@@ -10,7 +10,8 @@ use pin_project_lite::pin_project;
 
 use super::end::Answered;
 use super::guard::OnPanic;
-use super::{Admitted, CircuitOpen, Classify, EndsAt, Head, Outcome};
+use super::in_flight::InFlight;
+use super::{CircuitOpen, Classify, EndsAt, Head, Outcome};
 use crate::reject::Reject;
 
 pin_project! {
@@ -36,7 +37,7 @@ pin_project! {
 pin_project! {
     #[project = StateProj]
     enum State<F, A, C> {
-        Admitted { #[pin] inner: F, permit: Option<Admitted>, classifier: C },
+        Admitted { #[pin] inner: F, call: InFlight, classifier: C },
         Unguarded { #[pin] inner: F },
         Refused { answer: Option<A> },
     }
@@ -47,10 +48,10 @@ const POLLED_AGAIN: &str = "`ResponseFuture` polled after completion";
 
 impl<F, A, Request, C, M, E> ResponseFuture<F, A, Request, C, M, E> {
     #[inline]
-    pub(super) fn admitted(inner: F, permit: Option<Admitted>, classifier: C) -> Self {
+    pub(super) fn admitted(inner: F, call: InFlight, classifier: C) -> Self {
         Self::new(State::Admitted {
             inner,
-            permit,
+            call,
             classifier,
         })
     }
@@ -89,16 +90,16 @@ where
         Poll::Ready(match self.project().state.project() {
             StateProj::Admitted {
                 inner,
-                permit,
+                call,
                 classifier,
             } => {
-                let guard = OnPanic::new(permit);
+                let guard = OnPanic::new(call);
                 let Poll::Ready(result) = inner.poll(cx) else {
                     guard.disarm();
                     return Poll::Pending;
                 };
                 guard.disarm();
-                settle::<E, _, _, _>(permit, classifier, result).map_err(M::inner)
+                settle::<E, _, _, _>(call, classifier, result).map_err(M::inner)
             }
             StateProj::Unguarded { inner } => {
                 ready!(inner.poll(cx)).map(E::unguarded).map_err(M::inner)
@@ -111,7 +112,7 @@ where
 /// Judges what the inner service gave, and records it or hands the call on to its end.
 #[inline]
 fn settle<E, C, Response, Error>(
-    permit: &mut Option<Admitted>,
+    in_flight: &mut InFlight,
     classifier: &C,
     result: Result<Response, Error>,
 ) -> Result<E::Response, Error>
@@ -119,7 +120,7 @@ where
     C: Classify<Response, Error>,
     E: EndsAt<Response, C, C::State>,
 {
-    let guard = OnPanic::new(permit);
+    let guard = OnPanic::new(in_flight);
     let judged = result.as_ref();
     let head = match classifier.head(judged) {
         // There is no body for an error's state to be carried to.
@@ -132,7 +133,7 @@ where
     };
     guard.disarm();
     let call = Answered {
-        permit,
+        call: in_flight,
         classifier,
         head,
         retry_floor,
@@ -149,7 +150,7 @@ where
 impl<F, A, Request, C, M, E> fmt::Debug for ResponseFuture<F, A, Request, C, M, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state: &dyn fmt::Debug = match &self.state {
-            State::Admitted { permit, .. } => permit,
+            State::Admitted { call, .. } => call,
             State::Unguarded { .. } => &"unguarded",
             State::Refused { .. } => &"refused",
         };

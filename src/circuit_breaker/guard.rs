@@ -1,16 +1,16 @@
-use super::Admitted;
+use super::in_flight::InFlight;
 
 /// Records the call as a panicked one if it goes out of scope by unwinding.
 ///
 /// It stands on the stack around the inner service's code and the classifier's. The permit's own
 /// `Drop` cannot tell: a future that panicked is dropped later, and one dropped while another
 /// unwinds did not panic.
-pub(super) struct OnPanic<'a>(Option<&'a mut Option<Admitted>>);
+pub(super) struct OnPanic<'a>(Option<&'a mut InFlight>);
 
 impl<'a> OnPanic<'a> {
     #[inline]
-    pub(super) fn new(permit: &'a mut Option<Admitted>) -> Self {
-        Self(Some(permit))
+    pub(super) fn new(call: &'a mut InFlight) -> Self {
+        Self(Some(call))
     }
 
     /// The guarded code went through.
@@ -23,8 +23,8 @@ impl<'a> OnPanic<'a> {
 impl Drop for OnPanic<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(permit) = self.0.take().and_then(Option::take) {
-            permit.panicked();
+        if let Some(call) = self.0.take().and_then(InFlight::take) {
+            call.panicked();
         }
     }
 }

@@ -7,6 +7,7 @@ use loom::thread;
 
 use super::error::CircuitOpenReason;
 use super::gate::{Gate, Way};
+use super::plan::Plan;
 use super::policy::Counts;
 use super::window::{Landed, Mark, Tally, Windows};
 use super::{CircuitBreaker, CircuitPolicy, CircuitPolicyBuilder, CircuitState, Command, Recorded};
@@ -133,13 +134,15 @@ fn loom_a_refusal_without_the_lock_never_takes_the_time_of_another_open_state() 
     model(|| {
         let gate = loom::sync::Arc::new(Gate::new());
         let (first, second) = (Nanos::new(1), Nanos::new(2));
-        gate.set(1, Way::RefuseUntil(first));
+        let set = |gate: &Gate, epoch, way| gate.set(epoch, way, Plan::from_bits(0), false);
+        set(&gate, 1, Way::RefuseUntil(first));
         let writing = gate.clone();
         let writer = thread::spawn(move || {
-            writing.set(2, Way::Pass);
-            writing.set(3, Way::RefuseUntil(second));
+            set(&writing, 2, Way::Pass);
+            set(&writing, 3, Way::RefuseUntil(second));
         });
-        match gate.read() {
+        let (standing, way) = gate.read();
+        match (standing.epoch(), way) {
             (1, Way::RefuseUntil(until)) => assert_eq!(until, first),
             (3, Way::RefuseUntil(until)) => assert_eq!(until, second),
             (_, Way::Ask) | (2, Way::Pass) => {} // seen to change: the lock tells

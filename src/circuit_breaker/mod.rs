@@ -199,6 +199,7 @@ mod event;
 pub mod future;
 mod gate;
 mod guard;
+mod in_flight;
 mod keyed;
 mod layer;
 #[cfg(all(test, sluice_loom))]
@@ -216,6 +217,7 @@ mod settings;
 mod shared;
 mod skip;
 mod snapshot;
+mod standing;
 mod state;
 mod ticket;
 mod turn;

@@ -174,13 +174,15 @@ impl Admitted {
         }
     }
 
-    /// Records `outcome`; `retry_after` is what the upstream asked for, if anything.
+    /// Records a success where that takes little; otherwise does nothing.
     #[inline]
-    pub(crate) fn end(&mut self, outcome: Outcome, retry_after: Option<Duration>) {
-        let plain = outcome == Outcome::Success && self.waited == Nanos::ZERO;
-        if plain && self.breaker.shared().succeed_at_once(&mut self.ticket) {
-            return;
-        }
+    pub(super) fn succeed_at_once(&mut self) -> bool {
+        let recorded = self.breaker.shared().succeed_at_once(&mut self.ticket);
+        recorded.is_some()
+    }
+
+    /// Records `outcome`; `retry_after` is what the upstream asked for, if anything.
+    pub(super) fn end(mut self, outcome: Outcome, retry_after: Option<Duration>) {
         self.finish(outcome.into(), retry_after, None);
     }
 
@@ -215,7 +217,6 @@ impl Admitted {
         shared.events.are_heard().then(|| shared.clock.now())
     }
 
-    /// Out of line, so that a future that ended is dropped with little more than a count.
     #[cold]
     #[inline(never)]
     fn cancel(&mut self) {
@@ -265,7 +266,7 @@ impl Reservation {
     /// Whether the state it was taken in still stands.
     pub(crate) fn is_current(&self) -> bool {
         let epoch = self.breaker.shared().gate.epoch();
-        self.ticket.epoch == epoch
+        self.ticket.epoch() == epoch
     }
 
     /// Begins the probe. `None` where the slot was lost meanwhile: the state was left, or the

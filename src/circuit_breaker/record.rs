@@ -5,6 +5,7 @@ use super::event::{CircuitEvent, CircuitEventKind};
 use super::permit::Recorded;
 use super::plan::Plan;
 use super::shared::Shared;
+use super::standing::Standing;
 use super::state::{ProbeEnd, TransitionReason, Verdict};
 use super::ticket::{Kind, Notes, Ticket};
 use super::turn::Turn;
@@ -28,48 +29,40 @@ struct Done {
 impl Shared {
     /// Records how an admitted call ended.
     #[inline]
-    pub(super) fn finish(&self, ticket: Ticket, end: CallEnd, notes: Notes) -> Recorded {
-        // With no row of failing outcomes to end, a success is on the healthy path.
-        let row = || self.run.load(Ordering::Relaxed) != 0;
-        // A floor for the open time is for the lock, should the success be a slow one.
+    pub(super) fn finish(&self, mut ticket: Ticket, end: CallEnd, notes: Notes) -> Recorded {
         let plain = end == CallEnd::Success && notes.floor.is_zero();
-        if !plain || !ticket.is_counted() || row() {
-            return self.finish_now(ticket, end, notes);
-        }
-        let plan = self.plans.get();
-        if plan.is_bare() {
-            return Recorded::counted_if(self.gate.epoch() == ticket.epoch);
-        }
-        if plan.is_striped() {
-            return self.succeed_striped(ticket.epoch, ticket.start());
-        }
-        self.finish_now(ticket, end, notes)
+        let recorded = match plain {
+            true => self.succeed_at_once(&mut ticket),
+            false => None,
+        };
+        recorded.unwrap_or_else(|| self.finish_now(ticket, end, notes))
     }
 
-    /// Ends a call that succeeded and is on the healthy path; otherwise does nothing. Whether the
-    /// result came too late is not asked: there is nobody to tell.
+    /// Ends a call that succeeded where the breaker stands as it did when it admitted the call, and
+    /// stood [plainly](Standing::is_plain); otherwise does nothing.
     #[inline]
-    pub(super) fn succeed_at_once(&self, ticket: &mut Ticket) -> bool {
-        if !ticket.is_counted() || self.run.load(Ordering::Relaxed) != 0 {
-            return false;
-        }
-        let plan = self.plans.get();
-        if !plan.is_bare() {
-            if !plan.is_striped() {
-                return false;
-            }
-            self.succeed_striped(ticket.epoch, ticket.start());
+    pub(super) fn succeed_at_once(&self, ticket: &mut Ticket) -> Option<Recorded> {
+        let standing = self.gate.standing();
+        if standing != ticket.standing() {
+            return None;
         }
         ticket.use_up();
-        true
+        Some(match standing.writes_nothing() {
+            true => Recorded::Counted,
+            false => self.succeed_in_window(standing, ticket.start()),
+        })
     }
 
     /// Takes of the ticket what counts, in registers.
     #[inline(never)]
-    fn succeed_striped(&self, epoch: u64, start: Nanos) -> Recorded {
+    fn succeed_in_window(&self, standing: Standing, start: Nanos) -> Recorded {
+        let epoch = standing.epoch();
+        if !standing.is_timed() {
+            return Recorded::counted_if(self.windows.mark_good_in_ring(epoch) == Landed::Yes);
+        }
         let now = self.clock.now();
         let elapsed = now.as_u64().saturating_sub(start.as_u64());
-        if self.plans.is_slow(elapsed) {
+        if standing.plan().ring() || self.gate.is_slow(elapsed) {
             return self.succeed_slowly(epoch, start, now);
         }
         let landed = self.windows.mark_good(epoch, now, elapsed);
@@ -90,8 +83,8 @@ impl Shared {
 
     #[inline(never)]
     fn finish_any(&self, ticket: Ticket, end: CallEnd, at: Nanos, notes: Notes) -> Recorded {
-        let plan = self.plans.get();
-        let slow = self.plans.is_slow(ticket.elapsed_nanos(at));
+        let plan = self.gate.standing().plan();
+        let slow = self.gate.is_slow(ticket.elapsed_nanos(at));
         let done = Done {
             ticket,
             end,
@@ -104,7 +97,7 @@ impl Shared {
         match (ticket.kind(), done.tally) {
             (Kind::Counted, Some(tally)) if !tally.is_failing() => self.succeed(plan, done, tally),
             (Kind::Counted, None) => {
-                let counted = self.gate.epoch() == ticket.epoch;
+                let counted = self.gate.epoch() == ticket.epoch();
                 self.only_tell(done, Recorded::counted_if(counted))
             }
             (Kind::Uncounted, _) => self.only_tell(done, Recorded::Uncounted),
@@ -121,7 +114,7 @@ impl Shared {
     }
 
     fn succeed(&self, plan: Plan, done: Done, tally: Tally) -> Recorded {
-        let epoch = done.ticket.epoch;
+        let epoch = done.ticket.epoch();
         let landed = if plan.ring() {
             self.windows.mark_ring(done.mark(tally))
         } else if plan.timed() {
@@ -148,7 +141,7 @@ impl Shared {
         // The time plays no part in this.
         let turn = self.turn(Nanos::ZERO);
         if turn.core.machine.epoch() == epoch {
-            self.run.store(0, Ordering::Relaxed);
+            self.set_run(&turn.core, 0);
         }
     }
 
@@ -173,7 +166,7 @@ impl Shared {
         let now = turn.now;
         let (machine, rules) = turn.core.split();
         let none = Verdict::Nothing;
-        machine.end_probe(ticket.epoch, serial, none, now, Duration::ZERO, rules);
+        machine.end_probe(ticket.epoch(), serial, none, now, Duration::ZERO, rules);
         turn.wake();
         turn.let_on(1);
         turn.end();
@@ -222,7 +215,7 @@ impl Shared {
 impl Done {
     fn mark(&self, tally: Tally) -> Mark {
         Mark {
-            epoch: self.ticket.epoch,
+            epoch: self.ticket.epoch(),
             tally,
             ended: self.at,
             elapsed: self.elapsed,
@@ -232,7 +225,7 @@ impl Done {
 
 impl Turn<'_> {
     fn end_counted(&mut self, done: Done) -> Recorded {
-        let current = self.core.machine.epoch() == done.ticket.epoch;
+        let current = self.core.machine.epoch() == done.ticket.epoch();
         let recorded = self.shared.report(done, Recorded::counted_if(current));
         match done.tally.filter(|_| current) {
             Some(tally) => self.count(tally, done.elapsed, done.notes.floor),
@@ -246,7 +239,7 @@ impl Turn<'_> {
         if self.core.overdue.end(done.ticket.start(), number) {
             return self.end_counted(done);
         }
-        let current = self.core.machine.epoch() == done.ticket.epoch;
+        let current = self.core.machine.epoch() == done.ticket.epoch();
         self.shared.note_elapsed(done);
         self.shared.report(done, Recorded::counted_if(current))
     }
@@ -257,7 +250,7 @@ impl Turn<'_> {
             Some(tally) if tally.is_failing() => Verdict::Failing,
             Some(_) => Verdict::Good,
         };
-        let (epoch, now) = (done.ticket.epoch, self.now);
+        let (epoch, now) = (done.ticket.epoch(), self.now);
         let (machine, rules) = self.core.split();
         let end = machine.end_probe(epoch, serial, verdict, now, done.notes.floor, rules);
         let recorded = Recorded::counted_if(end != ProbeEnd::Late);
@@ -276,7 +269,7 @@ impl Turn<'_> {
     /// Counts a call in the window and the row; if it fails, judges.
     pub(super) fn count(&mut self, tally: Tally, elapsed: Option<Duration>, floor: Duration) {
         let shared = self.shared;
-        let plan = shared.plans.get();
+        let plan = shared.gate.standing().plan();
         let mark = Mark {
             epoch: self.core.machine.epoch(),
             tally,
@@ -291,7 +284,7 @@ impl Turn<'_> {
             true => shared.run.load(Ordering::Relaxed).saturating_add(1),
             false => 0,
         };
-        shared.run.store(run, Ordering::Relaxed);
+        shared.set_run(&self.core, run);
         if tally.is_failing() {
             self.judge(run, floor);
         }

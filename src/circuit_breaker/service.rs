@@ -6,6 +6,7 @@ use tower_service::Service;
 
 use super::future::ResponseFuture;
 use super::guard::OnPanic;
+use super::in_flight::InFlight;
 use super::{Admit, Admitted, AtHead, CircuitOpen, Classify, EndsAt, ErrorsAsFailures, Single};
 use crate::reject::{AsError, Reject};
 
@@ -60,11 +61,11 @@ impl<S, A, C, M, E> CircuitBreakerService<S, A, C, M, E> {
         C: Clone,
     {
         let classifier = self.classifier.clone();
-        let mut permit = Some(permit);
-        let guard = OnPanic::new(&mut permit);
+        let mut call = InFlight::new(permit);
+        let guard = OnPanic::new(&mut call);
         let inner = self.inner.call(request);
         guard.disarm();
-        ResponseFuture::admitted(inner, permit, classifier)
+        ResponseFuture::admitted(inner, call, classifier)
     }
 }
 

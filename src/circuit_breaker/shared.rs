@@ -6,7 +6,7 @@ use super::counters::Counters;
 use super::event::{Events, Listener};
 use super::gate::{Gate, Way};
 use super::overdue::Overdue;
-use super::plan::{Plan, Plans};
+use super::plan::Plan;
 use super::policy::{CircuitPolicy, Counts};
 use super::ready_queue::ReadyQueue;
 use super::registry::{OpenPart, OpenShare};
@@ -21,8 +21,8 @@ use crate::sync::{AtomicU32, Mutex, Ordering};
 
 /// What all handles of one breaker share.
 ///
-/// Calls that pass a closed circuit look at `gate`, `plans` and `run`, which only changes write,
-/// and count in `windows`; everything else happens under the lock of `core`, in a
+/// Calls that pass a closed circuit look at `gate`, which only changes write, and count in
+/// `windows`; everything else happens under the lock of `core`, in a
 /// [`Turn`]. Locks are taken in the order core, then a window's, then the
 /// queue's of events.
 #[derive(Debug)]
@@ -30,9 +30,8 @@ pub(super) struct Shared {
     pub(super) name: Name,
     pub(super) clock: Clock,
     pub(super) gate: Gate,
-    pub(super) plans: Plans,
-    /// Failing outcomes in a row. Written under the lock only; a success that reads zero has
-    /// nothing to end.
+    /// Failing outcomes in a row. Written under the lock only, and before the gate, which tells
+    /// those that succeed whether there is a row to end.
     pub(super) run: AtomicU32,
     pub(super) windows: Windows,
     pub(super) counters: Option<Counters>,
@@ -100,7 +99,6 @@ impl Shared {
             name,
             clock,
             gate: Gate::new(),
-            plans: Plans::new(),
             run: AtomicU32::new(0),
             windows: Windows::new(),
             counters: counted.then(Counters::new),
@@ -128,20 +126,35 @@ impl Shared {
 
     /// Makes the healthy path go by the policy in `core`.
     pub(super) fn fit(&self, core: &Core) {
-        let plan = Plan::new(
-            &core.policy,
-            self.counters.is_some(),
-            self.events.are_heard(),
-        );
         let counting = core.machine.counting();
-        self.windows.fit(&core.policy, plan.timed(), counting);
-        self.plans.set(plan, &core.policy);
+        let timed = self.plan(core).timed();
+        self.windows.fit(&core.policy, timed, counting);
+        self.gate.set_slow(core.policy.slow_threshold);
         self.set_gate(core);
     }
 
-    /// Tells arriving calls what the state machine says of them all.
+    /// Tells calls what the state machine and the policy say of them all.
     pub(super) fn set_gate(&self, core: &Core) {
-        self.gate.set(core.machine.epoch(), self.way(core));
+        let row = self.run.load(Ordering::Relaxed) != 0;
+        let (way, plan) = (self.way(core), self.plan(core));
+        self.gate.set(core.machine.epoch(), way, plan, row);
+    }
+
+    /// `run` failing outcomes in a row have been counted.
+    pub(super) fn set_run(&self, core: &Core, run: u32) {
+        let before = self.run.load(Ordering::Relaxed);
+        self.run.store(run, Ordering::Relaxed);
+        if (before == 0) != (run == 0) {
+            self.set_gate(core);
+        }
+    }
+
+    fn plan(&self, core: &Core) -> Plan {
+        Plan::new(
+            &core.policy,
+            self.counters.is_some(),
+            self.events.are_heard(),
+        )
     }
 
     fn way(&self, core: &Core) -> Way {

@@ -1,13 +1,14 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::standing::Standing;
 use crate::clock::Nanos;
 
 /// What an admitted call carries until it ends; three words, as it is moved into each future.
 #[derive(Clone, Copy)]
 pub(super) struct Ticket {
-    /// The epoch it was admitted in.
-    pub(super) epoch: u64,
+    /// How the breaker stood when it admitted the call; none once the ticket was used.
+    standing: Standing,
     /// The kind in the lowest bits, and the number of a probe or a watched call.
     mark: u64,
     /// When it was admitted; the end of time where the clock was not read.
@@ -38,11 +39,19 @@ pub(super) enum Kind {
 }
 
 const KIND_BITS: u32 = 2;
-/// The mark of a ticket that was used. A flag of its own would cost each future a word.
-const USED: u64 = u64::MAX;
 
 impl Ticket {
+    /// For a call that passes and is counted, by a [plain](Standing::is_plain) standing alone.
     #[inline]
+    pub(super) fn passing(standing: Standing, start: Nanos) -> Self {
+        Self {
+            standing,
+            mark: 0,
+            start,
+        }
+    }
+
+    /// For any other call.
     pub(super) fn new(epoch: u64, kind: Kind, start: Option<Nanos>) -> Self {
         let mark = match kind {
             Kind::Counted => 0,
@@ -51,7 +60,7 @@ impl Ticket {
             Kind::Watched(number) => number << KIND_BITS | 3,
         };
         Self {
-            epoch,
+            standing: Standing::apart(epoch),
             mark,
             start: start.unwrap_or(Nanos::MAX),
         }
@@ -60,19 +69,19 @@ impl Ticket {
     /// Whether it was not used.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
-        self.mark != USED
+        self.standing != Standing::NONE
     }
 
     #[inline]
     pub(super) fn use_up(&mut self) {
-        self.mark = USED;
+        self.standing = Standing::NONE;
     }
 
     /// Uses the ticket up; `None` where it was before.
     #[inline]
     pub(super) fn take(&mut self) -> Option<Self> {
         let ticket = *self;
-        self.mark = USED;
+        self.use_up();
         ticket.is_open().then_some(ticket)
     }
 
@@ -86,9 +95,14 @@ impl Ticket {
         }
     }
 
+    /// The epoch it was admitted in.
+    pub(super) fn epoch(&self) -> u64 {
+        self.standing.epoch()
+    }
+
     #[inline]
-    pub(super) fn is_counted(&self) -> bool {
-        self.mark == 0
+    pub(super) fn standing(&self) -> Standing {
+        self.standing
     }
 
     /// When it was admitted; the end of time where that is not known.
@@ -111,6 +125,6 @@ impl Ticket {
 
 impl fmt::Debug for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} in epoch {}", self.kind(), self.epoch)
+        write!(f, "{:?} in epoch {}", self.kind(), self.epoch())
     }
 }

@@ -111,6 +111,7 @@ impl<'a> Turn<'a> {
         if transition.to == CircuitState::Closed {
             self.core.part.close();
         }
+        // `apply` sets the gate after this.
         shared.run.store(0, Ordering::Relaxed);
         shared.windows.restart(self.core.machine.counting());
         self.core.overdue.clear();

@@ -24,7 +24,7 @@ struct Judged<C, State> {
 
 impl<C: Clone, State> TrackedCall<C, State> {
     pub(super) fn new(call: Answered<'_, C, State>) -> Self {
-        Self(call.permit.take().map(|permit| Judged {
+        Self(call.call.take().map(|permit| Judged {
             head_at: permit.time_of_head(),
             permit,
             classifier: call.classifier.clone(),

@@ -192,6 +192,17 @@ impl Windows {
         self.newest.fetch_max(now.as_u64(), Ordering::Relaxed);
     }
 
+    /// Counts a call that neither failed nor was slow, and was not timed, in the ring.
+    #[inline]
+    pub(crate) fn mark_good_in_ring(&self, epoch: u64) -> Landed {
+        let mut ring = self.ring.lock();
+        if ring.epoch != epoch {
+            return Landed::Late;
+        }
+        ring.window.add(Tally::default());
+        Landed::Yes
+    }
+
     /// Counts `mark` in the ring.
     #[inline]
     pub(crate) fn mark_ring(&self, mark: Mark) -> Landed {
