@@ -79,17 +79,6 @@ impl<Request> Decide<Request> for RateLimiter {
     fn decide(&self, _request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
         Some(self.check_at(now, cost))
     }
-
-    #[inline(always)]
-    fn settle<T>(
-        &self,
-        _request: &Request,
-        now: Nanos,
-        cost: u32,
-        admitted: impl FnOnce(Allowed) -> T,
-    ) -> Option<Result<T, RateLimited>> {
-        Some(self.settle_at(now, cost, admitted))
-    }
 }
 
 impl<Request> Queue<Request> for RateLimiter {

@@ -108,27 +108,6 @@ impl RateLimiter {
         }
     }
 
-    /// As [`check_at`](Self::check_at), and looks at an admission where it is made. In the
-    /// `Result` it would be written out whole, on account of the cases decided apart.
-    #[inline(always)]
-    pub(super) fn settle_at<T>(
-        &self,
-        now: Nanos,
-        cost: u32,
-        admitted: impl FnOnce(Allowed) -> T,
-    ) -> Result<T, RateLimited> {
-        match self.0.engine.decide(now, cost) {
-            Ok(balance) => Ok(admitted(Allowed::new(balance))),
-            Err(Some(shortfall)) if !self.0.shadow => {
-                Err(RateLimited::spent(self.0.name.clone(), shortfall))
-            }
-            Err(_) => {
-                let decided = Result::from(self.0.decide_apart(now, cost));
-                decided.map(admitted)
-            }
-        }
-    }
-
     /// What a call of cost 1 would find, spending nothing.
     ///
     /// # Errors

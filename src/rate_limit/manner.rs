@@ -70,8 +70,29 @@ impl<M, A> Manner<M, A> {
         Watch::running(&self.report, clock, now)
     }
 
+    /// What becomes of a call that is refused where a name, a listener or shadow mode is set.
+    ///
+    /// Takes the refusal by value, and apart: where nothing is set, nothing refers to it, and it
+    /// is written once, where it stays.
+    #[cold]
+    pub(super) fn refuse_or_let_through<Request, Response, E>(
+        &self,
+        request: &Request,
+        refusal: RateLimited,
+        clock: &Clock,
+        now: Nanos,
+    ) -> Result<Option<Box<Watch>>, Result<Response, M::Error>>
+    where
+        M: Reject<Request, RateLimited, Response, E>,
+        A: Annotate<Response>,
+    {
+        if self.report.is_shadow() {
+            return Ok(self.let_through(refusal, clock, now));
+        }
+        Err(self.refuse(request, refusal))
+    }
+
     /// Refuses a call at once.
-    #[inline]
     pub(super) fn refuse<Request, Response, E>(
         &self,
         request: &Request,
@@ -110,8 +131,9 @@ impl<M, A> Manner<M, A> {
         self.answer(request, refusal)
     }
 
-    #[inline]
-    fn answer<Request, Response, E>(
+    /// Turns a refusal into what the caller gets.
+    #[inline(always)] // else its two callers share one, and every refusal goes through memory
+    pub(super) fn answer<Request, Response, E>(
         &self,
         request: &Request,
         refusal: RateLimited,

@@ -55,6 +55,12 @@ impl Report {
         self.0.as_ref()?.name.as_ref()
     }
 
+    /// Whether there is nothing to report, by any name, nor any shadow mode.
+    #[inline]
+    pub(super) fn is_silent(&self) -> bool {
+        self.0.is_none()
+    }
+
     pub(super) fn is_shadow(&self) -> bool {
         self.0.as_ref().is_some_and(|reporting| reporting.shadow)
     }

@@ -71,11 +71,14 @@ where
         let (note, watch) = match settled {
             Some(Ok(followed)) => followed,
             None => (None, None),
-            Some(Err(refusal)) if manner.report.is_shadow() => {
-                (None, manner.let_through(refusal, decider.clock(), now))
+            Some(Err(refusal)) if manner.report.is_silent() => {
+                return ResponseFuture::answered(manner.answer(&request, refusal));
             }
             Some(Err(refusal)) => {
-                return ResponseFuture::answered(manner.refuse(&request, refusal));
+                match manner.refuse_or_let_through(&request, refusal, decider.clock(), now) {
+                    Ok(watch) => (None, watch),
+                    Err(answer) => return ResponseFuture::answered(answer),
+                }
             }
         };
         ResponseFuture::called(self.inner.call(request), note, watch)
