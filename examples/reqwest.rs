@@ -64,7 +64,7 @@ async fn main() -> Result<(), BoxError> {
         .layer(
             CircuitBreakerLayer::keyed(hosts.clone(), by_host)
                 .classify(StatusClassifier::new())
-                .until_body_end(),
+                .until_any_body_end(),
         )
         .map_response(http::Response::<Body>::from)
         .service(client);

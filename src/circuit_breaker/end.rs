@@ -9,16 +9,20 @@ use super::{Head, Outcome};
 ///
 /// Until its end a call counts as in flight, holds its probe's place, and its time runs.
 #[diagnostic::on_unimplemented(
-    message = "calls answered with `{Response}` cannot end at `{Self}` when judged by `{C}`",
-    note = "`.until_body_end()` needs `http::Response<B>` with `B: http_body::Body`, and a classifier that implements `http::ClassifyEnd`: closures, the default and those of `http` do"
+    message = "calls of `{Request}` answered with `{Response}` cannot end at `{Self}` when judged by `{C}`",
+    note = "`.until_body_end()` needs `http::Request`, or is `.until_any_body_end()` for others; `http::Response<B>` with `B: http_body::Body`; and a classifier that implements `http::ClassifyEnd`: closures, the default and those of `http` do"
 )]
-pub trait EndsAt<Response, C, State>: sealed::Sealed {
+pub trait EndsAt<Request, Response, C, State>: sealed::Sealed + Copy {
     /// What the service answers with.
     type Response;
 
+    /// What has to be known of the request when its answer comes.
+    #[doc(hidden)]
+    fn of(request: &Request) -> Self;
+
     /// Takes over a call whose response head is in.
     #[doc(hidden)]
-    fn answered(call: Answered<'_, C, State>, response: Response) -> Self::Response;
+    fn answered(self, call: Answered<'_, C, State>, response: Response) -> Self::Response;
 
     /// Passes on a response that stands for no admitted call.
     #[doc(hidden)]
@@ -29,11 +33,16 @@ pub trait EndsAt<Response, C, State>: sealed::Sealed {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AtHead;
 
-impl<Response, C, State> EndsAt<Response, C, State> for AtHead {
+impl<Request, Response, C, State> EndsAt<Request, Response, C, State> for AtHead {
     type Response = Response;
 
     #[inline]
-    fn answered(call: Answered<'_, C, State>, response: Response) -> Response {
+    fn of(_request: &Request) -> Self {
+        Self
+    }
+
+    #[inline]
+    fn answered(self, call: Answered<'_, C, State>, response: Response) -> Response {
         call.end();
         response
     }

@@ -29,15 +29,15 @@ pin_project! {
     #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<F, A, Request, C, M, E> {
         #[pin]
-        state: State<F, A, C>,
-        mode: PhantomData<fn(Request) -> (M, E)>,
+        state: State<F, A, C, E>,
+        mode: PhantomData<fn(Request) -> M>,
     }
 }
 
 pin_project! {
     #[project = StateProj]
-    enum State<F, A, C> {
-        Admitted { #[pin] inner: F, call: InFlight, classifier: C },
+    enum State<F, A, C, E> {
+        Admitted { #[pin] inner: F, call: InFlight, classifier: C, end: E },
         Unguarded { #[pin] inner: F },
         Refused { answer: Option<A> },
     }
@@ -48,11 +48,12 @@ const POLLED_AGAIN: &str = "`ResponseFuture` polled after completion";
 
 impl<F, A, Request, C, M, E> ResponseFuture<F, A, Request, C, M, E> {
     #[inline]
-    pub(super) fn admitted(inner: F, call: InFlight, classifier: C) -> Self {
+    pub(super) fn admitted(inner: F, call: InFlight, classifier: C, end: E) -> Self {
         Self::new(State::Admitted {
             inner,
             call,
             classifier,
+            end,
         })
     }
 
@@ -67,7 +68,7 @@ impl<F, A, Request, C, M, E> ResponseFuture<F, A, Request, C, M, E> {
     }
 
     #[inline]
-    fn new(state: State<F, A, C>) -> Self {
+    fn new(state: State<F, A, C, E>) -> Self {
         Self {
             state,
             mode: PhantomData,
@@ -81,7 +82,7 @@ where
     F: Future<Output = Result<Response, Error>>,
     C: Classify<Response, Error>,
     M: Reject<Request, CircuitOpen, Response, Error>,
-    E: EndsAt<Response, C, C::State>,
+    E: EndsAt<Request, Response, C, C::State>,
 {
     type Output = Result<E::Response, M::Error>;
 
@@ -92,6 +93,7 @@ where
                 inner,
                 call,
                 classifier,
+                end,
             } => {
                 let guard = OnPanic::new(call);
                 let Poll::Ready(result) = inner.poll(cx) else {
@@ -99,7 +101,7 @@ where
                     return Poll::Pending;
                 };
                 guard.disarm();
-                settle::<E, _, _, _>(call, classifier, result).map_err(M::inner)
+                settle(call, classifier, *end, result).map_err(M::inner)
             }
             StateProj::Unguarded { inner } => {
                 ready!(inner.poll(cx)).map(E::unguarded).map_err(M::inner)
@@ -111,14 +113,15 @@ where
 
 /// Judges what the inner service gave, and records it or hands the call on to its end.
 #[inline]
-fn settle<E, C, Response, Error>(
+fn settle<E, C, Request, Response, Error>(
     in_flight: &mut InFlight,
     classifier: &C,
+    end: E,
     result: Result<Response, Error>,
 ) -> Result<E::Response, Error>
 where
     C: Classify<Response, Error>,
-    E: EndsAt<Response, C, C::State>,
+    E: EndsAt<Request, Response, C, C::State>,
 {
     let guard = OnPanic::new(in_flight);
     let judged = result.as_ref();
@@ -139,7 +142,7 @@ where
         retry_floor,
     };
     match result {
-        Ok(response) => Ok(E::answered(call, response)),
+        Ok(response) => Ok(end.answered(call, response)),
         Err(error) => {
             call.end();
             Err(error)

@@ -58,14 +58,16 @@ impl<S, A, C, M, E> CircuitBreakerService<S, A, C, M, E> {
     ) -> ResponseFuture<S::Future, Answer, Request, C, M, E>
     where
         S: Service<Request>,
-        C: Clone,
+        C: Classify<S::Response, S::Error> + Clone,
+        E: EndsAt<Request, S::Response, C, C::State>,
     {
+        let end = E::of(&request);
         let classifier = self.classifier.clone();
         let mut call = InFlight::new(permit);
         let guard = OnPanic::new(&mut call);
         let inner = self.inner.call(request);
         guard.disarm();
-        ResponseFuture::admitted(inner, call, classifier)
+        ResponseFuture::admitted(inner, call, classifier, end)
     }
 }
 
@@ -75,7 +77,7 @@ where
     A: Admit<Request>,
     C: Classify<S::Response, S::Error> + Clone,
     M: Reject<Request, CircuitOpen, S::Response, S::Error>,
-    E: EndsAt<S::Response, C, C::State>,
+    E: EndsAt<Request, S::Response, C, C::State>,
 {
     type Response = E::Response;
     type Error = M::Error;

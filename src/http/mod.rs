@@ -142,6 +142,7 @@ mod status_classifier;
 pub(crate) mod tests;
 mod tracked_body;
 mod tracked_call;
+mod until_body_end;
 mod upstream_wait;
 
 pub use auto::{AutoResponder, respond_auto};
@@ -158,4 +159,5 @@ pub use refused::Refused;
 pub use respond::{respond, respond_empty};
 pub use responder::Responder;
 pub use status_classifier::StatusClassifier;
-pub use tracked_body::{TrackedBody, UntilBodyEnd};
+pub use tracked_body::TrackedBody;
+pub use until_body_end::{UntilAnyBodyEnd, UntilBodyEnd};

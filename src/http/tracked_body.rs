@@ -2,54 +2,14 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use ::http::{HeaderMap, Response};
+use ::http::HeaderMap;
 use bytes::Buf;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
 use super::ClassifyEnd;
 use super::tracked_call::{OnPanic, TrackedCall};
-use crate::circuit_breaker::{Answered, CircuitBreakerLayer, EndsAt, ends_at_sealed};
-
-/// Ends a call where the body of its response ends: `.until_body_end()` on a circuit breaker.
-///
-/// The call goes on in a [`TrackedBody`].
-#[derive(Clone, Copy, Debug, Default)]
-pub struct UntilBodyEnd;
-
-impl<A, C, M, E> CircuitBreakerLayer<A, C, M, E> {
-    /// Ends calls where the bodies of their responses end, not at the response heads: slow bodies
-    /// are slow calls, broken bodies are failures, and a status in the trailers is seen.
-    ///
-    /// Where answers are streams that live long by design, callers end them by going away: with a
-    /// slow threshold the default cancel rule counts those as slow, so set
-    /// [`Cancel::Ignore`](crate::circuit_breaker::Cancel::Ignore) there, or end calls at their heads.
-    ///
-    /// The responses become [`Response`]`<`[`TrackedBody`]`<B, …>>`, which see for when a body is
-    /// at its end. It takes the classifiers of this crate, and closures, whose verdict at the
-    /// head stands whatever the body does.
-    pub fn until_body_end(self) -> CircuitBreakerLayer<A, C, M, UntilBodyEnd> {
-        self.ending_at()
-    }
-}
-
-impl ends_at_sealed::Sealed for UntilBodyEnd {}
-
-impl<B, C, State> EndsAt<Response<B>, C, State> for UntilBodyEnd
-where
-    B: Body,
-    C: ClassifyEnd<State, B::Error> + Clone,
-{
-    type Response = Response<TrackedBody<B, C, State>>;
-
-    fn answered(call: Answered<'_, C, State>, response: Response<B>) -> Self::Response {
-        response.map(|inner| TrackedBody::tracked(inner, call))
-    }
-
-    fn unguarded(response: Response<B>) -> Self::Response {
-        response.map(TrackedBody::untracked)
-    }
-}
+use crate::circuit_breaker::Answered;
 
 pin_project! {
     /// A response body that carries a breaker's call to its end.
@@ -59,6 +19,7 @@ pin_project! {
     ///
     /// | what happens first | recorded |
     /// |---|---|
+    /// | the head is all there is: the request was a HEAD, or the status is 204 or 304 | the classifier's verdict |
     /// | the body says it is at its end (as soon as it comes, or after a frame), or yields no more | the classifier's verdict |
     /// | it has yielded all of its declared length, and the classifier does not wait for trailers | the classifier's verdict |
     /// | trailers | the classifier's verdict on them |
@@ -77,7 +38,7 @@ pin_project! {
 }
 
 impl<B, C, State> TrackedBody<B, C, State> {
-    fn untracked(inner: B) -> Self {
+    pub(super) fn untracked(inner: B) -> Self {
         Self {
             inner,
             call: None,
@@ -101,10 +62,11 @@ where
     B: Body,
     C: ClassifyEnd<State, B::Error> + Clone,
 {
-    fn tracked(inner: B, call: Answered<'_, C, State>) -> Self {
+    /// `no_body`: whether the head is known to be all there is.
+    pub(super) fn tracked(inner: B, call: Answered<'_, C, State>, no_body: bool) -> Self {
         let mut call = Some(TrackedCall::new(call));
         let on_panic = OnPanic::new(&mut call);
-        let at_end = inner.is_end_stream();
+        let at_end = no_body || inner.is_end_stream();
         let left = inner.size_hint().exact();
         on_panic.disarm();
         if at_end || (left == Some(0) && !waits_for_trailers::<B::Error, _, _>(&call)) {

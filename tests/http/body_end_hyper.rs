@@ -22,9 +22,9 @@ use tower_sluice::http::StatusClassifier;
 
 use crate::over::serve;
 
-type Ends = Arc<Mutex<Vec<CallEnd>>>;
+pub type Ends = Arc<Mutex<Vec<CallEnd>>>;
 
-fn breaker() -> (CircuitBreaker, Ends) {
+pub fn breaker() -> (CircuitBreaker, Ends) {
     let ends = Ends::default();
     let heard = ends.clone();
     let breaker = CircuitBreaker::builder("host", CircuitPolicy::default())
@@ -38,7 +38,7 @@ fn breaker() -> (CircuitBreaker, Ends) {
 }
 
 /// The response that each path names.
-async fn scripted(request: Request<Body>) -> Response {
+pub async fn scripted(request: Request<Body>) -> Response {
     let frames = |count: usize| {
         let frames = (0..count).map(|_| Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"x"))));
         Body::new(StreamBody::new(futures_util::stream::iter(frames)))
@@ -49,6 +49,11 @@ async fn scripted(request: Request<Body>) -> Response {
         "/no-content" => {
             let mut response = Response::new(Body::empty());
             *response.status_mut() = StatusCode::NO_CONTENT;
+            response
+        }
+        "/not-modified" => {
+            let mut response = Response::new(Body::from("a body that no server sends"));
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
             response
         }
         "/chunked" => Response::new(frames(3)),
@@ -62,7 +67,7 @@ async fn scripted(request: Request<Body>) -> Response {
     }
 }
 
-fn client(http2: bool) -> Client<HttpConnector, Body> {
+pub fn client(http2: bool) -> Client<HttpConnector, Body> {
     Client::builder(TokioExecutor::new())
         .http2_only(http2)
         .build_http()

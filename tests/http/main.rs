@@ -6,6 +6,7 @@
 mod auto_traits;
 mod body_end;
 mod body_end_hyper;
+mod body_end_server;
 mod client_keys;
 mod external;
 #[cfg(all(feature = "axum", feature = "tonic"))]
