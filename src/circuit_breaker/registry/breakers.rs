@@ -31,7 +31,8 @@ use crate::sync::{AtomicU64, Ordering};
 /// Of a user's, only the key's `Eq` and `Borrow` run under a lock, that of a 64th of the keys:
 /// they must not come back to the registry, which would wait for itself. `Hash`, `Clone` and
 /// `Drop` of keys, and all functions given to the builder, run under none. A panic of any of them
-/// reaches the caller and leaves the registry as it was before the call, or after it.
+/// reaches the caller and leaves the registry sound: the call has had its effect or none, but
+/// that an idle breaker may have made room.
 ///
 /// # Examples
 ///
