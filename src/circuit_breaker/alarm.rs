@@ -20,30 +20,42 @@ impl Alarm {
     /// Sets the alarm for the next change that time brings; ready where it has come by now.
     /// Pending for ever where there is none.
     pub(super) fn poll(&self, shared: &Arc<Shared>) -> Poll<()> {
-        let now = shared.clock.now();
-        let (waits, next) = shared.view(now, |core, machine| {
-            (core.must_wait(machine, now), machine.next_ready(now))
-        });
-        if !waits {
+        let waker = Waker::from(Arc::new(Ring(Arc::downgrade(shared))));
+        let is_over = {
+            // The circuit is looked at under the lock too: a look from before another set the
+            // alarm would set it back to a time that stands no more.
+            let mut sleep = self.0.lock();
+            let now = shared.clock.now();
+            let (waits, next) = shared.view(now, |core, machine| {
+                (core.must_wait(machine, now), machine.next_ready(now))
+            });
+            if !waits {
+                return Poll::Ready(());
+            }
+            let Some(deadline) = next else {
+                return Poll::Pending;
+            };
+            // Set anew by each who waits: the runtime of the one before may be gone.
+            let fresh = shared.clock.sleep_until(deadline);
+            let sleep = match &mut *sleep {
+                Some(sleep) => {
+                    sleep.as_mut().set(fresh);
+                    sleep
+                }
+                unset => unset.insert(Box::pin(fresh)),
+            };
+            // Polled under the lock, which none of what it calls takes: it registers, and a timer
+            // that is over by now says so and wakes nobody.
+            let polled = sleep.as_mut().poll(&mut Context::from_waker(&waker));
+            polled.is_ready()
+        };
+        if is_over {
+            // The alarm that this one replaced will not ring any more, and those who wait for it
+            // are to be woken nonetheless.
+            shared.wake_ready_queue();
             return Poll::Ready(());
         }
-        let Some(deadline) = next else {
-            return Poll::Pending;
-        };
-        let waker = Waker::from(Arc::new(Ring(Arc::downgrade(shared))));
-        // Set anew by each who waits: the runtime of the one before may be gone.
-        let fresh = shared.clock.sleep_until(deadline);
-        // Polled under the lock, which none of what it calls takes: it registers, and a timer
-        // that is over by now says so and wakes nobody.
-        let mut sleep = self.0.lock();
-        let sleep = match &mut *sleep {
-            Some(sleep) => {
-                sleep.as_mut().set(fresh);
-                sleep
-            }
-            unset => unset.insert(Box::pin(fresh)),
-        };
-        sleep.as_mut().poll(&mut Context::from_waker(&waker))
+        Poll::Pending
     }
 }
 

@@ -204,6 +204,8 @@ mod keyed;
 mod layer;
 #[cfg(all(test, sluice_loom))]
 mod loom_tests;
+#[cfg(all(test, sluice_loom))]
+mod loom_time;
 mod overdue;
 mod pending;
 mod permit;

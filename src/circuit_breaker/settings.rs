@@ -131,8 +131,9 @@ impl<C, M, E> CircuitBreakerLayer<Single, C, M, E> {
     ///
     /// # Errors
     ///
-    /// Where the policy does not recover after a finite time. Calls that wait do not arrive, so
-    /// a count of arrivals would never end their wait.
+    /// Where the policy does not recover after a finite time, or its open time may grow to one
+    /// that is not (584 years). Calls that wait do not arrive, so a count of arrivals would never
+    /// end their wait.
     pub fn try_pending_while_open(
         self,
     ) -> Result<CircuitBreakerLayer<PendingWhileOpen, C, M, E>, ConfigError> {

@@ -1,12 +1,9 @@
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
 use super::Nanos;
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 
 /// A clock that moves only when told to, forward or backward. Clones are the same clock.
 ///

@@ -19,6 +19,8 @@ use tower_sluice::clock::{Clock, ManualClock};
 use crate::harness::{Act, Actor, OPEN, brittle, call, circuit, now, poll_ready};
 use crate::support::strict::{Readiness, Strict};
 
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3_600);
+
 type Waiting = CircuitBreakerService<Actor, PendingWhileOpen>;
 
 fn waiting(probes: u32) -> (ManualClock, CircuitBreaker, Waiting) {
@@ -291,12 +293,23 @@ fn a_policy_that_never_recovers_by_time_is_refused_by_name() {
         CircuitPolicy::builder()
             .open_for(Duration::MAX)
             .open_jitter(0.0),
+        CircuitPolicy::builder().open_for(600 * YEAR),
+        // What grows so far, or is moved so far, does not end either.
+        CircuitPolicy::builder().open_cap(Duration::MAX),
+        CircuitPolicy::builder()
+            .open_for(500 * YEAR)
+            .open_jitter(0.5),
     ];
     for policy in policies {
         let layer = CircuitBreakerLayer::new("stuck", policy.build().unwrap());
         let error = layer.try_pending_while_open().unwrap_err();
         assert_eq!(error.field(), "pending_while_open");
     }
+    let long = CircuitPolicy::builder()
+        .open_for(500 * YEAR)
+        .open_jitter(0.1);
+    let layer = CircuitBreakerLayer::new("patient", long.build().unwrap());
+    assert!(layer.try_pending_while_open().is_ok(), "it ends some day");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

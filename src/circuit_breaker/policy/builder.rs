@@ -82,7 +82,8 @@ impl CircuitPolicyBuilder {
         self
     }
 
-    /// Stays open for `time` (above zero) after the first trip. [`Duration::MAX`] is for ever.
+    /// Stays open for `time` (above zero) after the first trip. [`Duration::MAX`], or any time from
+    /// 584 years, which is where the clock ends, is for ever.
     /// Default, where no way of recovering is named: 5 s.
     pub fn open_for(mut self, time: Duration) -> Self {
         self.open_for = Some(time);
@@ -98,7 +99,8 @@ impl CircuitPolicyBuilder {
     }
 
     /// Grows no open time beyond `cap` (the first open time or more). Default: 60 s, or the first
-    /// open time where that is longer.
+    /// open time where that is longer. From 584 years on it is no cap: the open time may grow until
+    /// it is for ever.
     pub fn open_cap(mut self, cap: Duration) -> Self {
         self.open_cap = Some(cap);
         self

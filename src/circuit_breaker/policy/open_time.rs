@@ -30,6 +30,15 @@ impl Growing {
         self.initial
     }
 
+    /// Whether the longest open time, jitter and all, is one that ends.
+    pub(super) fn ends(&self) -> bool {
+        let longest = Nanos::saturating(self.cap).as_u64();
+        let spread = self.spread(longest);
+        longest
+            .checked_add(spread)
+            .is_some_and(|end| end < u64::MAX)
+    }
+
     /// The open time before jitter that follows one of `last` (`None`: the first).
     pub(crate) fn next(&self, last: Option<Duration>) -> Duration {
         let Some(last) = last else {
@@ -49,10 +58,14 @@ impl Growing {
         if self.jitter == 0 || nanos == u64::MAX {
             return base;
         }
-        let spread = u128::from(nanos) * u128::from(self.jitter) / u128::from(MILLION);
-        let spread = spread as u64; // jitter is below one, so this is below `nanos`
+        let spread = self.spread(nanos);
         let drawn = fastrand::Rng::with_seed(seed).u64(0..=spread.saturating_mul(2));
         Duration::from_nanos((nanos - spread).saturating_add(drawn))
+    }
+
+    /// The most that jitter moves `nanos`; below it, as jitter is below one.
+    fn spread(&self, nanos: u64) -> u64 {
+        (u128::from(nanos) * u128::from(self.jitter) / u128::from(MILLION)) as u64
     }
 }
 

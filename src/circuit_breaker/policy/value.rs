@@ -83,10 +83,11 @@ impl CircuitPolicy {
         CircuitPolicyBuilder::default()
     }
 
-    /// Whether an open circuit becomes due by time, and not only at the end of it.
+    /// Whether an open circuit becomes due by time, and not only at the end of it, however far its
+    /// open time grows.
     pub(crate) fn has_timed_recovery(&self) -> bool {
         match &self.open_time {
-            Some(OpenTime::Growing(growing)) => growing.initial() < Duration::MAX,
+            Some(OpenTime::Growing(growing)) => growing.ends(),
             Some(OpenTime::Function(_)) => true,
             None => false,
         }
