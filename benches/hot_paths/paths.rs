@@ -37,6 +37,8 @@ impl<Request> Service<Request> for Bare {
     }
 }
 
+// Inlined, so that a count does not depend on how many paths call the same service.
+#[inline(always)]
 fn call<S: Service<Request>, Request>(
     service: &mut S,
     request: Request,
@@ -48,13 +50,23 @@ fn call<S: Service<Request>, Request>(
     pin!(service.call(request)).poll(&mut cx)
 }
 
+/// A burst that no run spends.
+const PLENTY: u32 = 900_000_000;
+
 fn plenty() -> Quota {
-    Quota::with_period(1, Duration::from_secs(1)).burst(900_000_000)
+    Quota::with_period(1, Duration::from_secs(1)).burst(PLENTY)
 }
 
 fn limiter(quota: Quota, clock: Clock) -> RateLimiter {
     let builder = RateLimiter::builder(quota).name("counted");
     builder.clock(clock).build().expect("a valid quota")
+}
+
+/// A limiter whose quota is not that of the beginning.
+fn replaced() -> RateLimiter {
+    let limiter = limiter(Quota::per_second(1), Clock::tokio());
+    limiter.set_quota(plenty()).expect("the same algorithm");
+    limiter
 }
 
 fn spent(clock: Clock) -> RateLimiter {
@@ -148,6 +160,15 @@ pub(crate) const PATHS: &[Path] = &[
     }),
     ("limiter refuse", || {
         let limiter = spent(Clock::tokio());
+        Box::new(ask(false, move |_| limiter.check().is_ok()))
+    }),
+    ("limiter allow, quota replaced", || {
+        let limiter = replaced();
+        Box::new(ask(true, move |_| limiter.check().is_ok()))
+    }),
+    ("limiter refuse, quota replaced", || {
+        let limiter = replaced();
+        limiter.check_n(PLENTY).expect("all of it is there");
         Box::new(ask(false, move |_| limiter.check().is_ok()))
     }),
     ("limiter allow, tsc", || {

@@ -51,10 +51,10 @@ impl Engine {
         self.live.decide(now, cost)
     }
 
-    /// Decides in every case, where need be under a short lock.
+    /// Decides in every case, under a short lock.
     pub(crate) fn decide_apart(&self, now: Nanos, cost: u32) -> Decision {
         let Some(ledger) = &self.ledger else {
-            return Decision::alone(self.live.decide_apart(now, cost));
+            return Decision::alone(self.live.decide_locked(now, cost));
         };
         let mut ledger = ledger.lock();
         let outcome = ledger.decide(now, cost);

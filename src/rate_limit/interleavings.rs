@@ -58,7 +58,7 @@ fn decide(live: &LiveGcra, cost: u32) -> Result<Balance, Refused> {
     match live.decide(NOW, cost) {
         Ok(balance) => Ok(balance),
         Err(Some(shortfall)) => Err(Refused::Spent(shortfall)),
-        Err(None) => live.decide_apart(NOW, cost),
+        Err(None) => live.decide_locked(NOW, cost),
     }
 }
 

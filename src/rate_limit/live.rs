@@ -79,31 +79,29 @@ impl LiveGcra {
 
     /// Charges `cost` at `now`, or says what it lacks. One load, and one swap where it admits.
     ///
-    /// `Err(None)` where it takes [`decide_apart`](Self::decide_apart): a word sealed or in debt,
+    /// `Err(None)` where it takes [`decide_locked`](Self::decide_locked): a word sealed or in debt,
     /// a cost of 0 or above the burst.
     #[inline(always)] // part of `RateLimiter::check_at`
     pub(crate) fn decide(&self, now: Nanos, cost: u32) -> Result<Balance, Option<Shortfall>> {
         let mut state = self.state.load(Ordering::Acquire);
         loop {
-            let step = self.built.attempt(state, now, cost)?;
-            match swap(&self.state, state, step.next) {
-                Ok(_) => return Ok(self.built.left_by(&step, now)),
-                Err(changed) => state = changed,
+            match self.built.attempt(state, now, cost) {
+                Ok(step) => match swap(&self.state, state, step.next) {
+                    Ok(_) => return Ok(self.built.left_by(&step, now)),
+                    Err(changed) => state = changed,
+                },
+                Err(Some(shortfall)) => return Err(Some(shortfall)),
+                Err(None) => break,
             }
         }
-    }
-
-    /// As [`decide`](Self::decide), for every case: without the lock where only the quota is not
-    /// that of the beginning any more.
-    pub(crate) fn decide_apart(&self, now: Nanos, cost: u32) -> Result<Balance, Refused> {
         match self.replaced.decide(now, cost) {
-            Ok(balance) => Ok(balance),
-            Err(Some(shortfall)) => Err(Refused::Spent(shortfall)),
-            Err(None) => self.decide_locked(now, cost),
+            Some(decided) => decided.map_err(Some),
+            None => Err(None),
         }
     }
 
-    fn decide_locked(&self, now: Nanos, cost: u32) -> Result<Balance, Refused> {
+    /// As [`decide`](Self::decide), for every case, while nobody replaces the quota.
+    pub(crate) fn decide_locked(&self, now: Nanos, cost: u32) -> Result<Balance, Refused> {
         let mut control = self.control.lock();
         self.update(&mut control, |rule, state| {
             if cost > rule.quota.burst_size() {

@@ -72,23 +72,24 @@ impl Replaced {
         }
     }
 
-    /// Charges `cost` at `now`, or says what it lacks; `Err(None)` where it takes the lock, as
+    /// Charges `cost` at `now`, or says what it lacks; `None` where it takes the lock, as
     /// [`Gcra::attempt`].
-    pub(super) fn decide(&self, now: Nanos, cost: u32) -> Result<Balance, Option<Shortfall>> {
+    #[inline(never)] // one call more, and the way of a limiter as built stays short
+    pub(super) fn decide(&self, now: Nanos, cost: u32) -> Option<Result<Balance, Shortfall>> {
         loop {
             let state = self.state.load(Ordering::Acquire);
             if is_marked(state) {
-                return Err(None);
+                return None;
             }
             let offset = self.offset.load(Ordering::Acquire);
             let plain = state.wrapping_sub(offset);
             let rule = self.rule();
             match rule.attempt(plain, now, cost) {
                 Ok(step) if swap(&self.state, state, step.next.wrapping_add(offset)).is_ok() => {
-                    return Ok(rule.left_by(&step, now));
+                    return Some(Ok(rule.left_by(&step, now)));
                 }
                 Err(shortfall) if self.state.load(Ordering::Relaxed) == state => {
-                    return Err(shortfall);
+                    return shortfall.map(Err);
                 }
                 // Another state, so perhaps other numbers.
                 _ => {}

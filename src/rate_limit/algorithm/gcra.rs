@@ -179,13 +179,16 @@ impl Gcra {
     #[inline]
     pub(in crate::rate_limit) fn balance_of(&self, load: u64, now: Nanos) -> Balance {
         match self.scale {
-            // Cut as `units` cuts it, which makes it no dearer.
-            Scale::Quota => {
-                let now = now.as_u64().min(self.last);
-                Balance::in_units(self.quota, load, Nanos::new(now))
-            }
+            Scale::Quota => self.balance_in_units(load, now),
             Scale::Nanos => Balance::in_nanos(self.quota, load, 0),
         }
+    }
+
+    #[inline]
+    fn balance_in_units(&self, load: u64, now: Nanos) -> Balance {
+        // Cut as `units` cuts it, which makes it no dearer.
+        let now = now.as_u64().min(self.last);
+        Balance::in_units(self.quota, load, Nanos::new(now))
     }
 
     /// The highest state that `cost` still fits on.
@@ -245,14 +248,15 @@ impl Gcra {
         }
         let load = state.wrapping_sub(units).min(self.full);
         let lacking = load.wrapping_add(charge).wrapping_sub(self.full);
-        Err(Some(self.shortfall(load, lacking, now)))
+        let balance = self.balance_in_units(load, now);
+        Err(Some(Shortfall { balance, lacking }))
     }
 
     /// What a step leaves. Apart from [`attempt`](Self::attempt), so that nothing is made for a
     /// swap that fails, or for a caller that does not look.
     #[inline(always)] // as `attempt`
     pub(in crate::rate_limit) fn left_by(&self, step: &Step, now: Nanos) -> Balance {
-        self.balance_of(step.next.wrapping_sub(step.units), now)
+        self.balance_in_units(step.next.wrapping_sub(step.units), now)
     }
 
     #[inline]
