@@ -2,9 +2,8 @@ use std::time::Duration;
 
 use super::error::{CircuitOpen, CircuitOpenReason};
 use super::event::CircuitEventKind;
-use super::gate::Way;
 use super::shared::Shared;
-use super::standing::Standing;
+use super::standing::{Standing, Way};
 use super::state::{Arrival, Inner, Phase};
 use super::ticket::{Kind, Ticket};
 use super::turn::Turn;
@@ -18,7 +17,7 @@ impl Shared {
         let standing = self.gate.standing();
         match inner == Inner::Ready && standing.is_plain() {
             true => Ok(self.pass_plainly(standing)),
-            false => self.admit_otherwise(inner),
+            false => self.admit_otherwise(standing, inner),
         }
     }
 
@@ -40,13 +39,32 @@ impl Shared {
 
     /// Out of line, so that what passes pays for nothing but passing.
     #[inline(never)]
-    fn admit_otherwise(&self, inner: Inner) -> Result<Ticket, CircuitOpen> {
-        let (standing, way) = self.gate.read();
-        match way {
+    fn admit_otherwise(&self, standing: Standing, inner: Inner) -> Result<Ticket, CircuitOpen> {
+        match self.refuse_until_later(standing) {
+            Some(refusal) => Err(refusal),
+            None => self.admit_rarely(inner),
+        }
+    }
+
+    /// The refusal of an open circuit whose time has an end that has not come; `None` for anything
+    /// else.
+    #[inline]
+    fn refuse_until_later(&self, standing: Standing) -> Option<CircuitOpen> {
+        let until = self.gate.refusing_until(standing)?;
+        let left = self.read_clock().left_until(until)?;
+        let name = self.name.clone();
+        Some(CircuitOpen::new(name, CircuitOpenReason::Open, Some(left)))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn admit_rarely(&self, inner: Inner) -> Result<Ticket, CircuitOpen> {
+        let standing = self.gate.standing();
+        match standing.way() {
             Way::Pass if inner == Inner::Ready => Ok(self.pass(standing, Kind::Counted)),
-            Way::RefuseUntil(until) => self.refuse_until(until, inner),
-            Way::RefuseForced => Err(self.refusal(CircuitOpenReason::Forced, None)),
             Way::PassUncounted if inner == Inner::Ready => Ok(self.pass(standing, Kind::Uncounted)),
+            Way::RefuseForced => Err(self.refusal(CircuitOpenReason::Forced, None)),
+            Way::RefuseForEver => Err(self.refusal(CircuitOpenReason::Open, None)),
             _ => self.ask_to_pass(inner),
         }
     }
@@ -56,23 +74,17 @@ impl Shared {
     /// time left is from now, and a probe that has become due is not taken for a call too many.
     #[inline]
     pub(super) fn refuse_unpolled(&self) -> CircuitOpen {
-        match self.gate.refusing_until(self.gate.standing()) {
-            Some(until) => self.refuse_unpolled_until(until),
-            None => self.refuse_unpolled_otherwise(),
+        // Put together here, so that it is written where it stays.
+        match self.refuse_until_later(self.gate.standing()) {
+            Some(refusal) => refusal,
+            None => self.refuse_unpolled_rarely(),
         }
     }
 
+    #[cold]
     #[inline(never)]
-    fn refuse_unpolled_until(&self, until: Nanos) -> CircuitOpen {
-        match self.clock.now().left_until(until) {
-            Some(left) => CircuitOpen::new(self.name.clone(), CircuitOpenReason::Open, Some(left)),
-            None => self.refuse_unpolled_otherwise(),
-        }
-    }
-
-    #[inline(never)]
-    fn refuse_unpolled_otherwise(&self) -> CircuitOpen {
-        match self.admit_otherwise(Inner::Unpolled) {
+    fn refuse_unpolled_rarely(&self) -> CircuitOpen {
+        match self.admit_rarely(Inner::Unpolled) {
             Err(refused) => refused,
             Ok(ticket) => unreachable!("admitted without its inner service: {ticket:?}"),
         }
@@ -84,18 +96,17 @@ impl Shared {
     #[inline]
     pub(super) fn would_refuse(&self, standing: Standing) -> bool {
         match self.gate.refusing_until(standing) {
-            Some(until) => self.read_clock() < until || self.would_refuse_otherwise(),
-            None => self.would_refuse_otherwise(),
+            Some(until) if self.read_clock() < until => true,
+            _ => self.would_refuse_otherwise(),
         }
     }
 
     #[inline(never)]
     fn would_refuse_otherwise(&self) -> bool {
-        match self.gate.read().1 {
+        match self.gate.standing().way() {
             Way::Pass | Way::PassUncounted => false,
-            Way::RefuseForced => true,
-            Way::RefuseUntil(Nanos::MAX) => true,
-            _ => {
+            Way::RefuseForced | Way::RefuseForEver => true,
+            Way::RefuseInTime | Way::Ask => {
                 let now = self.clock.now();
                 self.view(now, |core, machine| {
                     !machine.commands().shadow() && machine.would_refuse(now, core.rules())
@@ -112,22 +123,6 @@ impl Shared {
         Ticket::new(standing.epoch(), kind, start)
     }
 
-    #[inline]
-    fn refuse_until(&self, until: Nanos, inner: Inner) -> Result<Ticket, CircuitOpen> {
-        if until == Nanos::MAX {
-            return Err(self.refusal(CircuitOpenReason::Open, None));
-        }
-        match self.clock.now().left_until(until) {
-            Some(left) => Err(CircuitOpen::new(
-                self.name.clone(),
-                CircuitOpenReason::Open,
-                Some(left),
-            )),
-            None => self.ask_to_pass(inner),
-        }
-    }
-
-    #[inline]
     fn refusal(&self, reason: CircuitOpenReason, retry_after: Option<Duration>) -> CircuitOpen {
         let left = retry_after.map(Nanos::saturating);
         CircuitOpen::new(self.name.clone(), reason, left)

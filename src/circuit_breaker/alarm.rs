@@ -3,8 +3,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::gate::Way;
 use super::shared::{Core, Shared};
+use super::standing::Way;
 use super::state::Machine;
 use crate::clock::{Nanos, Sleep};
 use crate::sync::Mutex;
@@ -86,10 +86,10 @@ impl Shared {
 
     #[inline(never)]
     fn must_wait_otherwise(&self) -> bool {
-        match self.gate.read().1 {
+        match self.gate.standing().way() {
             Way::Pass | Way::PassUncounted => false,
             Way::RefuseForced => true,
-            Way::RefuseUntil(_) | Way::Ask => {
+            Way::RefuseInTime | Way::RefuseForEver | Way::Ask => {
                 let now = self.clock.now();
                 self.view(now, |core, machine| core.must_wait(machine, now))
             }

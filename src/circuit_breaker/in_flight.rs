@@ -1,6 +1,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::permit::is_plain;
 use super::{Admitted, Outcome};
 
 /// The call that a response future carries, until it ends: then it is taken out, so that a future
@@ -19,8 +20,7 @@ impl InFlight {
         let Some(call) = &mut self.0 else {
             return;
         };
-        let plain = outcome == Outcome::Success && retry_after.is_none();
-        if plain && call.succeed_at_once() {
+        if is_plain(outcome, retry_after) && call.succeed_at_once().is_some() {
             // Where it is: taken out it would be moved.
             self.0 = None;
         } else if let Some(call) = self.take() {

@@ -77,18 +77,22 @@ impl<'a> Permit<'a> {
     /// policy's [cap](super::CircuitPolicyBuilder::retry_after_cap).
     #[inline]
     pub fn record_with(self, outcome: Outcome, retry_after: Option<Duration>) -> Recorded {
-        let (shared, ticket) = (self.shared, self.ticket);
+        let (shared, mut ticket) = (self.shared, self.ticket);
         // It owns nothing that a drop would have to free.
         std::mem::forget(self);
-        shared.finish(ticket, outcome.into(), asked(retry_after))
+        if is_plain(outcome, retry_after)
+            && let Some(recorded) = shared.succeed_at_once(&mut ticket)
+        {
+            return recorded;
+        }
+        shared.finish_asked(ticket, outcome.into(), retry_after)
     }
 }
 
 impl Drop for Permit<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.shared
-            .finish(self.ticket, end_of_drop(), Notes::default());
+        self.shared.finish_asked(self.ticket, end_of_drop(), None);
     }
 }
 
@@ -124,6 +128,11 @@ impl OwnedPermit {
     /// policy's [cap](super::CircuitPolicyBuilder::retry_after_cap).
     #[inline]
     pub fn record_with(mut self, outcome: Outcome, retry_after: Option<Duration>) -> Recorded {
+        if is_plain(outcome, retry_after)
+            && let Some(recorded) = self.admitted.succeed_at_once()
+        {
+            return recorded;
+        }
         self.admitted.finish(outcome.into(), retry_after, None)
     }
 }
@@ -137,11 +146,11 @@ impl Drop for OwnedPermit {
     }
 }
 
-fn asked(retry_after: Option<Duration>) -> Notes {
-    Notes {
-        floor: retry_after.unwrap_or_default(),
-        ..Notes::default()
-    }
+/// Whether it may be a success that takes little to record. With a floor for the open time it is
+/// not, should it be a slow one.
+#[inline]
+pub(super) fn is_plain(outcome: Outcome, retry_after: Option<Duration>) -> bool {
+    outcome == Outcome::Success && retry_after.is_none()
 }
 
 /// What a permit held by hand means by being dropped.
@@ -176,9 +185,8 @@ impl Admitted {
 
     /// Records a success where that takes little; otherwise does nothing.
     #[inline]
-    pub(super) fn succeed_at_once(&mut self) -> bool {
-        let recorded = self.breaker.shared().succeed_at_once(&mut self.ticket);
-        recorded.is_some()
+    pub(super) fn succeed_at_once(&mut self) -> Option<Recorded> {
+        self.breaker.shared().succeed_at_once(&mut self.ticket)
     }
 
     /// Records `outcome`; `retry_after` is what the upstream asked for, if anything.
@@ -232,9 +240,9 @@ impl Admitted {
         head: Option<Nanos>,
     ) -> Recorded {
         let notes = Notes {
+            floor: retry_after.unwrap_or_default(),
             waited: self.waited.into(),
             head,
-            ..asked(retry_after)
         };
         match self.ticket.take() {
             Some(ticket) => self.breaker.shared().finish(ticket, end, notes),

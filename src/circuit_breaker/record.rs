@@ -27,17 +27,6 @@ struct Done {
 }
 
 impl Shared {
-    /// Records how an admitted call ended.
-    #[inline]
-    pub(super) fn finish(&self, mut ticket: Ticket, end: CallEnd, notes: Notes) -> Recorded {
-        let plain = end == CallEnd::Success && notes.floor.is_zero();
-        let recorded = match plain {
-            true => self.succeed_at_once(&mut ticket),
-            false => None,
-        };
-        recorded.unwrap_or_else(|| self.finish_now(ticket, end, notes))
-    }
-
     /// Ends a call that succeeded where the breaker stands as it did when it admitted the call, and
     /// stood [plainly](Standing::is_plain); otherwise does nothing.
     #[inline]
@@ -76,8 +65,24 @@ impl Shared {
         self.finish_any(ticket, CallEnd::Success, at, Notes::default())
     }
 
+    /// Records how an admitted call ended, whose upstream asked for `retry_after` if anything.
     #[inline(never)]
-    fn finish_now(&self, ticket: Ticket, end: CallEnd, notes: Notes) -> Recorded {
+    pub(super) fn finish_asked(
+        &self,
+        ticket: Ticket,
+        end: CallEnd,
+        retry_after: Option<Duration>,
+    ) -> Recorded {
+        let notes = Notes {
+            floor: retry_after.unwrap_or_default(),
+            ..Notes::default()
+        };
+        self.finish(ticket, end, notes)
+    }
+
+    /// Records how an admitted call ended.
+    #[inline(never)]
+    pub(super) fn finish(&self, ticket: Ticket, end: CallEnd, notes: Notes) -> Recorded {
         self.finish_any(ticket, end, self.clock.now(), notes)
     }
 

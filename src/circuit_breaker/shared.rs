@@ -4,13 +4,14 @@ use std::time::Duration;
 use super::alarm::Alarm;
 use super::counters::Counters;
 use super::event::{Events, Listener};
-use super::gate::{Gate, Way};
+use super::gate::Gate;
 use super::overdue::Overdue;
 use super::plan::Plan;
 use super::policy::{CircuitPolicy, Counts};
 use super::ready_queue::ReadyQueue;
 use super::registry::{OpenPart, OpenShare};
 use super::snapshot::Snapshot;
+use super::standing::{Standing, Way};
 use super::state::{Machine, Phase, Rules};
 use super::turn::Turn;
 use super::waiters::Waiters;
@@ -136,8 +137,12 @@ impl Shared {
     /// Tells calls what the state machine and the policy say of them all.
     pub(super) fn set_gate(&self, core: &Core) {
         let row = self.run.load(Ordering::Relaxed) != 0;
-        let (way, plan) = (self.way(core), self.plan(core));
-        self.gate.set(core.machine.epoch(), way, plan, row);
+        let way = self.way(core);
+        if let (Way::RefuseInTime, Phase::Open(open)) = (way, core.machine.phase()) {
+            self.gate.set_until(open.until());
+        }
+        let (epoch, plan) = (core.machine.epoch(), self.plan(core));
+        self.gate.set(Standing::new(epoch, way, plan, row));
     }
 
     /// `run` failing outcomes in a row have been counted.
@@ -172,7 +177,10 @@ impl Shared {
                     && core.policy.recover_every.is_none()
                     && core.machine.asked().is_none() =>
             {
-                Way::RefuseUntil(open.until())
+                match open.until() {
+                    Nanos::MAX => Way::RefuseForEver,
+                    _ => Way::RefuseInTime,
+                }
             }
             _ => Way::Ask,
         }

@@ -6,8 +6,25 @@ const PLAN_BITS: u32 = 12;
 const EPOCH_SHIFT: u32 = WAY_BITS + PLAN_BITS + 1;
 /// Failing outcomes in a row have been counted, which a success must end.
 const ROW: u64 = 1 << (EPOCH_SHIFT - 1);
-/// On no gate ever: what is compared with it goes the long way.
-const NEVER: u64 = WAY;
+/// The way of no gate ever: a standing with it equals none that a gate shows.
+const NO_WAY: u64 = WAY;
+
+/// What is to become of calls that arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Pass, counted.
+    Pass = 0,
+    /// Pass, not counted.
+    PassUncounted = 1,
+    /// Refuse up to a time that comes; ask from then on.
+    RefuseInTime = 2,
+    /// Refuse: open, with no end by time.
+    RefuseForEver = 3,
+    /// Refuse: forced open.
+    RefuseForced = 4,
+    /// Take the lock and ask the state machine.
+    Ask = 5,
+}
 
 /// How a breaker stands: its epoch, what becomes of calls that arrive, and what is to be done for
 /// those that end, in one word. A call that was admitted by a [plain](Self::is_plain) one and
@@ -21,17 +38,15 @@ impl Standing {
     /// Equal to none that a gate shows, nor to [`NONE`](Self::NONE).
     pub(super) const OTHER: Self = Self(u64::MAX ^ (1 << EPOCH_SHIFT));
 
-    pub(super) const PASS: u64 = 0;
-
-    pub(super) fn new(epoch: u64, way: u64, plan: Plan, row: bool) -> Self {
-        debug_assert!(way < NEVER && plan.bits() < 1 << PLAN_BITS);
+    pub(super) fn new(epoch: u64, way: Way, plan: Plan, row: bool) -> Self {
+        debug_assert!(plan.bits() < 1 << PLAN_BITS);
         let row = if row { ROW } else { 0 };
-        Self(epoch << EPOCH_SHIFT | row | plan.bits() << WAY_BITS | way)
+        Self(epoch << EPOCH_SHIFT | row | plan.bits() << WAY_BITS | way as u64)
     }
 
     /// For a call that was not admitted by the gate's word alone: never found again.
     pub(super) fn apart(epoch: u64) -> Self {
-        Self(epoch << EPOCH_SHIFT | NEVER)
+        Self(epoch << EPOCH_SHIFT | NO_WAY)
     }
 
     #[inline]
@@ -45,8 +60,21 @@ impl Standing {
     }
 
     #[inline]
-    pub(super) fn way(self) -> u64 {
-        self.0 & WAY
+    pub(super) fn way(self) -> Way {
+        match self.0 & WAY {
+            0 => Way::Pass,
+            1 => Way::PassUncounted,
+            2 => Way::RefuseInTime,
+            3 => Way::RefuseForEver,
+            4 => Way::RefuseForced,
+            _ => Way::Ask,
+        }
+    }
+
+    /// Whether calls are refused up to a time that comes.
+    #[inline]
+    pub(super) fn refuses_in_time(self) -> bool {
+        self.0 & WAY == Way::RefuseInTime as u64
     }
 
     #[inline]
@@ -62,7 +90,7 @@ impl Standing {
     /// Whether calls pass and are counted.
     #[inline]
     pub(super) fn passes(self) -> bool {
-        self.way() == Self::PASS
+        self.0 & WAY == Way::Pass as u64
     }
 
     /// Whether calls pass, and one that succeeds is counted in a window at most: there is no row
