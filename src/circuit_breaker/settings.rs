@@ -110,8 +110,9 @@ impl<C, M, E> CircuitBreakerLayer<Single, C, M, E> {
     /// and is not cloned. An instance that is left pending keeps its turn, as one of
     /// `ConcurrencyLimit` does: drop it if its caller has given up. A call is still refused where
     /// the circuit opens between readiness and call, or lets only a share of calls on after a
-    /// recovery. Should a later policy not recover after a finite time, instances wait until
-    /// another does or an operator closes the circuit.
+    /// recovery. Should a later policy not recover after a finite time, or an
+    /// [`open_time`](super::CircuitPolicyBuilder::open_time) function answer with one that never
+    /// ends, instances wait until a policy does or an operator closes the circuit.
     ///
     /// Waiting takes one timer for all, and so a tokio runtime, unless the breaker's clock is a
     /// manual one.
@@ -131,8 +132,8 @@ impl<C, M, E> CircuitBreakerLayer<Single, C, M, E> {
     ///
     /// # Errors
     ///
-    /// Where the policy does not recover after a finite time, or its open time may grow to one
-    /// that is not (584 years). Calls that wait do not arrive, so a count of arrivals would never
+    /// Where the policy does not recover after a finite time, or its open time may grow, or be
+    /// asked for by an upstream, to one that is not (584 years). Calls that wait do not arrive, so a count of arrivals would never
     /// end their wait.
     pub fn try_pending_while_open(
         self,

@@ -12,6 +12,7 @@ mod old_system;
 mod open_time;
 mod panics;
 mod stale;
+mod storm;
 mod threads;
 mod views;
 mod windows;

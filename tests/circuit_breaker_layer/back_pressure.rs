@@ -296,6 +296,7 @@ fn a_policy_that_never_recovers_by_time_is_refused_by_name() {
         CircuitPolicy::builder().open_for(600 * YEAR),
         // What grows so far, or is moved so far, does not end either.
         CircuitPolicy::builder().open_cap(Duration::MAX),
+        CircuitPolicy::builder().retry_after_cap(Duration::MAX),
         CircuitPolicy::builder()
             .open_for(500 * YEAR)
             .open_jitter(0.5),

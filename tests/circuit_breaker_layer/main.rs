@@ -22,3 +22,4 @@ mod slow;
 mod sockets;
 #[path = "../support/mod.rs"]
 mod support;
+mod waiting_storm;

@@ -66,8 +66,16 @@ impl Function {
     }
 }
 
+/// Now and then `most`, in place of what is drawn.
+fn or_most<T: Clone + std::fmt::Debug>(
+    drawn: impl Strategy<Value = T>,
+    most: T,
+) -> impl Strategy<Value = T> {
+    prop_oneof![20 => drawn, 1 => Just(most)]
+}
+
 fn open_time() -> impl Strategy<Value = OpenTime> {
-    let first = prop_oneof![20 => 1..80 * MS, 1 => Just(NEVER)];
+    let first = or_most(1..80 * MS, NEVER);
     let growing = (first, 100..=400_u64, 0..400 * MS);
     let growing = growing.prop_map(|(first, percent, more)| OpenTime::Growing {
         first,
@@ -87,21 +95,31 @@ fn open_time() -> impl Strategy<Value = OpenTime> {
 
 pub(crate) fn rules() -> impl Strategy<Value = Rules> {
     let conditions = (
-        option::of(1..5_u32),
+        option::of(or_most(1..5_u32, u32::MAX)),
         option::of(1..=100_u64),
         option::of(1..=100_u64),
-        option::of(1..30 * MS),
-        1..6_u32,
+        option::of(or_most(1..30 * MS, NEVER)),
+        or_most(1..6_u32, u32::MAX),
     );
-    let window = prop_oneof![(1..40_u64).prop_map(Ok), (1..8_u32).prop_map(Err)];
-    let recovery = (option::of(open_time()), option::of(1..6_u64), 1..60 * MS);
-    let probes = (1..4_usize, prop_oneof![9 => 1..100 * MS, 1 => Just(NEVER)]);
+    // Widths that do not divide: a tenth is rounded up.
+    let window = or_most((1..40_u64).prop_map(|window| window * 7 * MS + 3), NEVER);
+    let window = prop_oneof![
+        window.prop_map(Ok),
+        or_most(1..8_u32, 1 << 20).prop_map(Err)
+    ];
+    let recovery = (
+        option::of(open_time()),
+        option::of(or_most(1..6_u64, u64::MAX)),
+        or_most(1..60 * MS, NEVER),
+    );
+    let probes = (or_most(1..4_usize, 10_000), or_most(1..100 * MS, NEVER));
     let cancel = prop_oneof![
         Just(Cancel::SlowIfOverdue),
         Just(Cancel::Ignore),
         Just(Cancel::Failure)
     ];
-    let extras = (cancel, option::of(1..100 * MS), any::<bool>());
+    let ramp_up = or_most(1..100 * MS, 1_000_000_000 * MS);
+    let extras = (cancel, option::of(ramp_up), any::<bool>());
     (conditions, window, recovery, probes, extras).prop_map(sound)
 }
 
@@ -136,11 +154,7 @@ fn sound((conditions, window, recovery, probes, extras): Drawn) -> Rules {
         failure_rate,
         slow_rate,
         slow_threshold,
-        // Widths that do not divide: a tenth is rounded up.
-        window: window
-            .ok()
-            .filter(|_| rates)
-            .map(|window| window * 7 * MS + 3),
+        window: window.ok().filter(|_| rates),
         window_calls: calls,
         min_calls: u64::from(calls.map_or(min_calls, |calls| min_calls.min(calls))),
         open_time: open_time.or(recover_every.is_none().then_some(default)),

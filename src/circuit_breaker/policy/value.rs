@@ -5,6 +5,7 @@ use super::builder::CircuitPolicyBuilder;
 use super::open_time::OpenTime;
 use super::rate::Rate;
 use crate::circuit_breaker::TransitionReason;
+use crate::clock::Nanos;
 
 /// When a circuit trips and how it recovers. A value: made by a [builder](CircuitPolicy::builder)
 /// that checks it, shared by no one, compared by its fields.
@@ -86,9 +87,11 @@ impl CircuitPolicy {
     /// Whether an open circuit becomes due by time, and not only at the end of it, however far its
     /// open time grows.
     pub(crate) fn has_timed_recovery(&self) -> bool {
+        // What an upstream may ask for, too.
+        let cap_ends = Nanos::saturating(self.retry_after_cap) < Nanos::MAX;
         match &self.open_time {
-            Some(OpenTime::Growing(growing)) => growing.ends(),
-            Some(OpenTime::Function(_)) => true,
+            Some(OpenTime::Growing(growing)) => growing.ends() && cap_ends,
+            Some(OpenTime::Function(_)) => cap_ends,
             None => false,
         }
     }

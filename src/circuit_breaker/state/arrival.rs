@@ -228,8 +228,8 @@ impl Machine {
     }
 }
 
-/// Whether the open time is over. The end of time never comes, even to a clock that reads it.
-fn is_over(until: Nanos, now: Nanos) -> bool {
+/// Whether `until` has come. The end of time never does, even to a clock that reads it.
+pub(super) fn is_over(until: Nanos, now: Nanos) -> bool {
     until < Nanos::MAX && now >= until
 }
 

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use super::arrival::is_over;
 use super::machine::{Machine, Phase, Rules};
 use super::{Transition, TransitionReason};
 use crate::clock::Nanos;
@@ -71,7 +72,7 @@ impl Machine {
             return None;
         };
         half.out
-            .retain(|probe| !(probe.reserved && probe.deadline <= now));
+            .retain(|probe| !(probe.reserved && is_over(probe.deadline, now)));
         let late = half.deadline().filter(|&deadline| deadline <= now)?;
         Some(self.open(late, TransitionReason::ProbeTimedOut, Duration::ZERO, rules))
     }

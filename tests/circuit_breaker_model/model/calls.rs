@@ -115,7 +115,8 @@ impl Model {
             self.ramp = None;
             return None;
         }
-        let paid = paid + 100_000 + 900_000 * passed / length;
+        let grown = 900_000 * u128::from(passed) / u128::from(length);
+        let paid = paid + 100_000 + grown as u64;
         self.ramp = Some((length, paid % 1_000_000));
         (paid < 1_000_000).then_some((CircuitOpenReason::RampingUp, None))
     }

@@ -42,7 +42,8 @@ impl Model {
     }
 
     pub(super) fn trip(&mut self, reason: TransitionReason, floor: u64) {
-        if self.now.saturating_sub(self.since) >= self.last_open {
+        let held = self.now.saturating_sub(self.since) >= self.last_open;
+        if held && self.last_open < NEVER {
             (self.attempts, self.grown) = (0, None);
         }
         self.arrivals = 0;
@@ -134,7 +135,10 @@ impl Model {
     fn overdue(&self) -> Option<(u64, u64)> {
         let threshold = self.rules.slow_threshold?;
         let oldest = self.watched.iter().min().copied();
-        let is_overdue = |start: u64| start.saturating_add(threshold) <= self.now;
+        let is_overdue = |start: u64| {
+            let deadline = start.saturating_add(threshold);
+            deadline < NEVER && deadline <= self.now
+        };
         oldest.filter(|(start, _)| self.rules.count_overdue && is_overdue(*start))
     }
 
@@ -142,7 +146,7 @@ impl Model {
         let now = self.now;
         let over = |deadline: u64| deadline < NEVER && deadline <= now;
         self.out
-            .retain(|probe| !(probe.reserved && probe.deadline <= now));
+            .retain(|probe| !(probe.reserved && over(probe.deadline)));
         let deadlines = self.out.iter().map(|probe| probe.deadline);
         if let Some(late) = deadlines.min().filter(|&late| over(late)) {
             self.open(late, TransitionReason::ProbeTimedOut, 0, asking);
