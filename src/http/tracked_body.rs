@@ -152,6 +152,20 @@ fn end<BodyError, C, State>(
     }
 }
 
+/// An empty body that carries no call: for a responder further out, `grpc::respond` say.
+impl<B: Default, C, State> Default for TrackedBody<B, C, State> {
+    fn default() -> Self {
+        Self::untracked(B::default())
+    }
+}
+
+/// A body of text that carries no call: for a responder further out, `http::respond` say.
+impl<B: From<String>, C, State> From<String> for TrackedBody<B, C, State> {
+    fn from(text: String) -> Self {
+        Self::untracked(B::from(text))
+    }
+}
+
 impl<B: fmt::Debug, C, State> fmt::Debug for TrackedBody<B, C, State> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TrackedBody")

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
+use tower::ServiceBuilder;
+use tower_sluice::circuit_breaker::{CircuitBreakerLayer, CircuitPolicy};
 use tower_sluice::clock::Clock;
 use tower_sluice::grpc;
 use tower_sluice::rate_limit::{Quota, RateLimitLayer};
@@ -96,5 +98,39 @@ async fn h65_on_the_wire_a_refusal_is_trailers_only_in_the_dialect_of_the_reques
         let body = body.expect("a whole body");
         assert!(body.trailers().is_none(), "they stand in the headers");
         assert!(body.to_bytes().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_limit_lies_outside_of_a_breaker_that_ends_with_the_body() {
+    let (quota, wait) = quota();
+    let breaker = || {
+        CircuitBreakerLayer::new("host", CircuitPolicy::default())
+            .classify(grpc::CodeClassifier::new())
+            .until_body_end()
+            .respond_with(grpc::respond)
+    };
+    let limit = || {
+        RateLimitLayer::new(quota)
+            .clock(Clock::manual())
+            .respond_with(grpc::respond)
+    };
+    let served = serve(ServiceBuilder::new().layer(limit()).layer(breaker())).await;
+    let dialled = ServiceBuilder::new().layer(limit()).layer(breaker());
+    let open = serve(tower::layer::util::Identity::new()).await;
+    let guarded = dialled.service(channel(open));
+    for kind in [Kind::Unary, Kind::ServerStream] {
+        let on_the_server = call(channel(served), kind, (1, Code::Ok)).await;
+        let on_the_channel = call(guarded.clone(), kind, (1, Code::Ok)).await;
+        for answer in [on_the_server, on_the_channel] {
+            match kind {
+                Kind::Unary => assert_eq!(answer.expect("the first of the minute"), 1),
+                _ => {
+                    let status = answer.expect_err("the second");
+                    assert_eq!(status.code(), Code::ResourceExhausted);
+                    assert_waits(&status, wait);
+                }
+            }
+        }
     }
 }

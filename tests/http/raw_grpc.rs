@@ -111,15 +111,17 @@ impl tonic::server::StreamingService<Bytes> for Play {
 }
 
 /// Serves `Scripted` under `layer` on a port of the loopback device.
-pub async fn serve<L>(layer: L) -> SocketAddr
+pub async fn serve<L, B>(layer: L) -> SocketAddr
 where
     L: tower::Layer<tonic::service::Routes> + Clone + Send + Sync + 'static,
-    L::Service: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible>
+    L::Service: Service<http::Request<Body>, Response = http::Response<B>, Error = Infallible>
         + Clone
         + Send
         + Sync
         + 'static,
     <L::Service as Service<http::Request<Body>>>::Future: Send,
+    B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+    B::Error: Into<tower::BoxError> + Send,
 {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
     let listener = listener.expect("a free port");

@@ -113,6 +113,35 @@ async fn refusals_further_in_are_no_failures_of_the_host_further_out() {
     assert_eq!(outer.state(), CircuitState::Closed);
 }
 
+#[tokio::test]
+async fn a_limit_lies_outside_of_a_breaker_that_ends_with_the_body() {
+    let (breaker, ends) = breaker(strict());
+    let service = ServiceBuilder::new()
+        .layer(
+            RateLimitLayer::new(Quota::per_minute(1))
+                .clock(Clock::manual())
+                .respond_with(sluice::respond),
+        )
+        .layer(
+            CircuitBreakerLayer::from(breaker)
+                .classify(StatusClassifier::new())
+                .until_body_end()
+                .respond_with(sluice::respond),
+        )
+        .service_fn(async |_: Request<Body>| {
+            Ok::<_, Infallible>(Response::new(Body::from("hello")))
+        });
+    for (status, text) in [(200, "hello"), (429, "Too Many Requests")] {
+        let answer = service.clone().oneshot(Request::new(Body::empty())).await;
+        let Ok(response) = answer;
+        assert_eq!(response.status(), status);
+        let body = response.into_body().collect().await.expect("no error");
+        assert_eq!(body.to_bytes(), text);
+    }
+    let ends: Vec<_> = ends.lock().iter().map(|(end, _)| *end).collect();
+    assert_eq!(ends, [CallEnd::Success], "a refusal carries no call");
+}
+
 fn hello() -> Router {
     Router::new().route("/", axum::routing::get(async || "hello"))
 }
