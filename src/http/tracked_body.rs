@@ -19,7 +19,7 @@ pin_project! {
     ///
     /// | what happens first | recorded |
     /// |---|---|
-    /// | the head is all there is: the request was a HEAD, or the status is 204 or 304 | the classifier's verdict |
+    /// | the head is all there is: the request was a HEAD, a CONNECT that succeeded, or the status is 101, 204 or 304 | the classifier's verdict |
     /// | the body says it is at its end (as soon as it comes, or after a frame), or yields no more | the classifier's verdict |
     /// | it has yielded all of its declared length, and the classifier does not wait for trailers | the classifier's verdict |
     /// | trailers | the classifier's verdict on them |

@@ -8,9 +8,15 @@ use crate::circuit_breaker::{Answered, CircuitBreakerLayer, EndsAt, ends_at_seal
 ///
 /// The call goes on in a [`TrackedBody`].
 #[derive(Clone, Copy, Debug)]
-pub struct UntilBodyEnd {
-    /// Whether the request asked for the head alone.
-    head_only: bool,
+pub struct UntilBodyEnd(Asked);
+
+#[derive(Clone, Copy, Debug)]
+enum Asked {
+    /// For the head alone.
+    Head,
+    /// For a tunnel, where there would be a body.
+    Connect,
+    Other,
 }
 
 /// As [`UntilBodyEnd`], for requests of any type: `.until_any_body_end()` on a circuit breaker.
@@ -35,8 +41,8 @@ impl<A, C, M, E> CircuitBreakerLayer<A, C, M, E> {
     /// As [`until_body_end`](Self::until_body_end), where requests are not `http::Request`: around
     /// a reqwest client, say.
     ///
-    /// It cannot tell that a request was a HEAD. That makes no difference around a client, whose
-    /// answer to HEAD has no body. Around a handler it does: the server never reads the body of
+    /// It cannot tell that a request was a HEAD or a CONNECT. That makes no difference around a
+    /// client, whose answer to those has no body. Around a handler it does: the server never reads the body of
     /// such an answer, which then counts as a call that was cancelled.
     pub fn until_any_body_end(self) -> CircuitBreakerLayer<A, C, M, UntilAnyBodyEnd> {
         self.ending_at()
@@ -46,20 +52,28 @@ impl<A, C, M, E> CircuitBreakerLayer<A, C, M, E> {
 impl ends_at_sealed::Sealed for UntilBodyEnd {}
 impl ends_at_sealed::Sealed for UntilAnyBodyEnd {}
 
-impl<Asked, B, C, State> EndsAt<Request<Asked>, Response<B>, C, State> for UntilBodyEnd
+impl<T, B, C, State> EndsAt<Request<T>, Response<B>, C, State> for UntilBodyEnd
 where
     B: Body,
     C: ClassifyEnd<State, B::Error> + Clone,
 {
     type Response = Response<TrackedBody<B, C, State>>;
 
-    fn of(request: &Request<Asked>) -> Self {
-        let head_only = request.method() == Method::HEAD;
-        Self { head_only }
+    fn of(request: &Request<T>) -> Self {
+        Self(match *request.method() {
+            Method::HEAD => Asked::Head,
+            Method::CONNECT => Asked::Connect,
+            _ => Asked::Other,
+        })
     }
 
     fn answered(self, call: Answered<'_, C, State>, response: Response<B>) -> Self::Response {
-        let no_body = self.head_only || never_has_a_body(response.status());
+        let status = response.status();
+        let no_body = match self.0 {
+            Asked::Head => true,
+            Asked::Connect => status.is_success() || never_has_a_body(status),
+            Asked::Other => never_has_a_body(status),
+        };
         response.map(|inner| TrackedBody::tracked(inner, call, no_body))
     }
 
@@ -92,5 +106,7 @@ where
 /// Whether nothing follows the head, [whatever the handler put there](https://www.rfc-editor.org/rfc/rfc9110#section-6.4.1):
 /// the server then drops it unread.
 fn never_has_a_body(status: StatusCode) -> bool {
-    status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED
+    status.is_informational()
+        || status == StatusCode::NO_CONTENT
+        || status == StatusCode::NOT_MODIFIED
 }

@@ -171,6 +171,36 @@ fn dropped_before_its_end_a_call_is_cancelled() {
 }
 
 #[test]
+fn where_the_connection_turns_into_another_the_call_ends_with_its_head() {
+    use http::Method;
+    for (method, status, end) in [
+        (Method::CONNECT, 200, CallEnd::Success),
+        (Method::CONNECT, 204, CallEnd::Success),
+        (Method::CONNECT, 407, CallEnd::Cancelled),
+        (Method::CONNECT, 502, CallEnd::Failure),
+        (Method::GET, 101, CallEnd::Success),
+        (Method::GET, 200, CallEnd::Cancelled),
+    ] {
+        let (breaker, heard) = breaker(&clock());
+        let layer = CircuitBreakerLayer::from(breaker)
+            .classify(StatusClassifier::new())
+            .until_body_end();
+        let service = layer.layer(tower::service_fn(async |_: Request<()>| {
+            let body = Script::new([Step::Data("never read by a server")]);
+            let response = Response::builder().status(status).extension(7_u8);
+            Ok::<_, Infallible>(response.body(body).expect("a response"))
+        }));
+        let request = Request::builder().method(&method).body(());
+        let answer = service.oneshot(request.expect("a request")).now_or_never();
+        let response = answer.expect("an answer at once").expect("not refused");
+        let upgrade = response.extensions().get::<u8>();
+        assert_eq!(upgrade, Some(&7), "what an upgrade needs passes through");
+        drop(response);
+        assert_eq!(ends(&heard), [end], "{method} {status}");
+    }
+}
+
+#[test]
 fn a_failure_or_an_ignored_head_counts_though_nobody_reads_the_body() {
     for (status, outcome) in [(503, Outcome::Failure), (429, Outcome::Ignored)] {
         let (breaker, heard) = breaker(&clock());
