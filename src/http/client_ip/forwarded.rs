@@ -74,8 +74,12 @@ fn is_escaped(before: &[u8]) -> bool {
 /// that is malformed, names no address.
 fn forwarded_for(element: &[u8]) -> Option<IpAddr> {
     let mut found = None;
-    for pair in Backward::pairs(element) {
-        let (name, value) = split_once(pair.trim_ascii(), b'=')?;
+    for pair in Backward::pairs(element).map(<[u8]>::trim_ascii) {
+        // The grammar lets a pair be left out, and its semicolons stand.
+        if pair.is_empty() {
+            continue;
+        }
+        let (name, value) = split_once(pair, b'=')?;
         if name.trim_ascii().eq_ignore_ascii_case(b"for") {
             if found.is_some() {
                 return None;
@@ -169,6 +173,20 @@ mod tests {
             "an escaped quote does not end the string"
         );
         assert_eq!(read(&[r#"for="1.1.1\.1""#]), [some("1.1.1.1")]);
+    }
+
+    #[test]
+    fn pairs_may_be_left_empty() {
+        // RFC 7239, section 4: `[ forwarded-pair ] *( ";" [ forwarded-pair ] )`.
+        for line in [
+            "for=1.1.1.1;",
+            ";for=1.1.1.1",
+            "for=1.1.1.1;;proto=http",
+            "proto=http; for=1.1.1.1 ; ;",
+        ] {
+            assert_eq!(read(&[line]), [some("1.1.1.1")], "{line:?}");
+        }
+        assert_eq!(read(&[";"]), [None], "no pair at all names nobody");
     }
 
     #[test]
