@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ::http::{HeaderMap, Response, StatusCode};
 
-use super::{Code, error_code, status};
+use super::{Code, Dialect, error_code, status};
 use crate::circuit_breaker::{Classify, Head, Outcome};
 use crate::http::error_chain::{ErrorChain, is_refusal};
 use crate::http::{ClassifyEnd, Refused};
@@ -21,13 +21,16 @@ use crate::http::{ClassifyEnd, Refused};
 ///
 /// The status of most calls comes in the trailers, so this classifier is for
 /// `.until_body_end()`; without it only a status in the headers (a call that failed before its
-/// first message) is seen.
+/// first message) is seen. On a server that speaks gRPC-Web it belongs inside of the layer that
+/// translates (tonic-web's), where the status still stands in the trailers.
 ///
 /// | where no single status stands | counts as |
 /// |---|---|
-/// | HTTP status other than 200 without `grpc-status` | the code of [the mapping](https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md) |
+/// | HTTP status 429 without `grpc-status` | `RESOURCE_EXHAUSTED` |
+/// | any other but 200 without `grpc-status` | the code of [the mapping](https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md) |
 /// | an error in the headers | that, whatever the trailers say |
 /// | `OK` in the headers, nothing in the trailers | `OK` |
+/// | nothing in either, and the response is gRPC-Web | `OK`: its status stands within the body, which is not read |
 /// | nothing in either | `UNKNOWN` |
 /// | a number that is no code, or two that differ | `UNKNOWN` |
 /// | an error in place of a response, or a body that breaks off | failure; with feature `tonic`, the code of the `tonic::Status` it is or has as source |
@@ -121,13 +124,25 @@ where
         match status::code(response.headers()) {
             Some(Code::Ok) => Head::Carry(Code::Ok),
             Some(code) => Head::Done(self.of(code)),
-            None if response.status() == StatusCode::OK => Head::Carry(Code::Unknown),
-            None => Head::Done(self.of(status::code_of_http(response.status()))),
+            None => match response.status() {
+                StatusCode::OK => Head::Carry(without_status(response.headers())),
+                // Deliberately not `UNAVAILABLE`, as a client is to take it: the host is well.
+                StatusCode::TOO_MANY_REQUESTS => Head::Done(self.of(Code::ResourceExhausted)),
+                other => Head::Done(self.of(status::code_of_http(other))),
+            },
         }
     }
 
     fn retry_floor(&self, result: Result<&Response<B>, &E>) -> Option<Duration> {
         self.floor(result.ok()?.headers())
+    }
+}
+
+/// The code of a call whose headers and trailers have none.
+fn without_status(headers: &HeaderMap) -> Code {
+    match Dialect::of(headers) {
+        Some(Dialect::Web | Dialect::WebText) => Code::Ok,
+        Some(Dialect::Http2) | None => Code::Unknown,
     }
 }
 

@@ -25,7 +25,7 @@ impl Dialect {
             },
         };
         // `application/grpcfoo` is somebody else's type.
-        matches!(rest.first(), None | Some(b'+' | b';' | b' ')).then_some(dialect)
+        matches!(rest.first(), None | Some(b'+' | b';' | b' ' | b'\t')).then_some(dialect)
     }
 
     pub(crate) const fn content_type(self) -> HeaderValue {
@@ -55,6 +55,8 @@ mod tests {
             ("application/grpc", Some(Dialect::Http2)),
             ("application/grpc+proto", Some(Dialect::Http2)),
             ("Application/gRPC;charset=utf-8", Some(Dialect::Http2)),
+            ("application/grpc\t;charset=utf-8", Some(Dialect::Http2)),
+            ("application/grpc-web ; charset=utf-8", Some(Dialect::Web)),
             ("application/grpc-web", Some(Dialect::Web)),
             ("application/grpc-web+proto", Some(Dialect::Web)),
             ("application/grpc-web-text", Some(Dialect::WebText)),

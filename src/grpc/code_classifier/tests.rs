@@ -75,13 +75,13 @@ fn a_missing_doubled_or_unknown_status_follows_the_documented_rule() {
 
 #[test]
 fn a_bare_http_status_is_mapped() {
-    use Outcome::{Failure, Success};
+    use Outcome::{Failure, Ignored, Success};
     for (status, outcome) in [
         (400, Failure),
         (401, Success),
         (403, Success),
         (404, Success),
-        (429, Failure),
+        (429, Ignored),
         (500, Failure),
         (503, Failure),
         (302, Failure),
@@ -89,6 +89,52 @@ fn a_bare_http_status_is_mapped() {
         let head = head(&CodeClassifier::new(), &response(status, &[]));
         assert_eq!(head, Head::Done(outcome), "{status}");
     }
+}
+
+#[test]
+fn h63_a_bare_429_counts_as_any_other_limit_does() {
+    let strict = CodeClassifier::new().outcome(Code::ResourceExhausted, Outcome::Failure);
+    assert_eq!(
+        head(&strict, &response(429, &[])),
+        Head::Done(Outcome::Failure)
+    );
+    let lenient = CodeClassifier::new().outcome(Code::Unavailable, Outcome::Failure);
+    assert_eq!(
+        head(&lenient, &response(429, &[])),
+        Head::Done(Outcome::Ignored),
+        "the host is well, whatever the mapping calls it"
+    );
+}
+
+#[test]
+fn grpc_web_has_its_status_in_the_body_which_is_not_read() {
+    let classifier = CodeClassifier::new();
+    for (content_type, carried) in [
+        ("application/grpc-web+proto", Code::Ok),
+        ("application/grpc-web-text", Code::Ok),
+        ("application/grpc", Code::Unknown),
+        ("text/html", Code::Unknown),
+    ] {
+        let mut response = response(200, &[]);
+        let value = ::http::HeaderValue::from_static(content_type);
+        response.headers_mut().insert("content-type", value);
+        assert_eq!(
+            head(&classifier, &response),
+            Head::Carry(carried),
+            "{content_type}"
+        );
+        response.headers_mut().insert(
+            "grpc-status",
+            ::http::HeaderValue::from_static(Code::Internal.digits()),
+        );
+        assert_eq!(
+            head(&classifier, &response),
+            Head::Done(Outcome::Failure),
+            "a status in the headers is seen: {content_type}"
+        );
+    }
+    let outcome = classifier.end(Code::Ok, None, None::<&io::Error>);
+    assert_eq!(outcome, Outcome::Success);
 }
 
 #[test]
