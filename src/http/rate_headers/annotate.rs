@@ -34,9 +34,11 @@ pub struct RateNote {
     /// All but the first; empty, and so without an allocation, for a single quota.
     others: Vec<Numbers>,
     first: Option<Numbers>,
+    refused: bool,
 }
 
-/// In the extensions of a response that has headers of ours: how little they told.
+/// In the extensions of a response that has headers of ours: how little they told, of a refusal
+/// nothing, so that what stands beside its `Retry-After` stays.
 #[derive(Clone, Copy)]
 struct Told {
     remaining: u32,
@@ -55,6 +57,7 @@ impl RateHeaders {
             headers: self.clone(),
             others: numbers.collect(),
             first,
+            refused: false,
         }
     }
 }
@@ -74,7 +77,11 @@ impl<B> Annotate<Response<B>> for RateHeaders {
                 | RateLimitedReason::QuotaMismatch
         );
         let standings = if known { refusal.standings() } else { &[] };
-        self.note(standings, refusal.retry_after().unwrap_or(Duration::MAX))
+        let note = self.note(standings, refusal.retry_after().unwrap_or(Duration::MAX));
+        RateNote {
+            refused: true,
+            ..note
+        }
     }
 
     fn write(note: RateNote, response: &mut Response<B>) {
@@ -86,7 +93,8 @@ impl<B> Annotate<Response<B>> for RateHeaders {
         if inner.is_some_and(|inner| inner.remaining <= remaining) {
             return;
         }
-        response.extensions_mut().insert(Told { remaining });
+        let told = if note.refused { 0 } else { remaining };
+        response.extensions_mut().insert(Told { remaining: told });
         note.headers.write(&numbers, response.headers_mut());
     }
 }
@@ -148,6 +156,27 @@ mod tests {
             annotate(&headers, outer, &mut response);
             assert_eq!(told(&response, "x-ratelimit-limit"), ["2"], "never doubled");
         }
+    }
+
+    #[test]
+    fn of_two_layers_the_one_that_refused_speaks() {
+        let (inner, outer) = (
+            limiter(&[Quota::per_minute(3)]),
+            limiter(&[Quota::per_hour(2)]),
+        );
+        let headers = RateHeaders::new().draft_11("api");
+        inner.check().expect("one of three");
+        let refusal = inner.check_n(3).expect_err("two are left");
+        let mut response: Response<()> = crate::http::respond_empty(&refusal);
+        let note = Annotate::<Response<()>>::refused(&headers, &refusal);
+        <RateHeaders as Annotate<Response<()>>>::write(note, &mut response);
+        annotate(&headers, &outer, &mut response);
+        assert_eq!(told(&response, "retry-after"), ["20"]);
+        assert_eq!(
+            told(&response, "ratelimit"),
+            [r#""api";r=2;t=20"#],
+            "the set agrees with the wait it stands beside"
+        );
     }
 
     #[test]

@@ -20,13 +20,15 @@ use crate::http::retry_after::digits;
 /// | [`x_seconds`](Self::x_seconds), [`x_epoch`](Self::x_epoch) | `X-RateLimit-Limit`, `-Remaining`, `-Reset` |
 ///
 /// The limit is the quota's burst, and the window the time in which an empty quota refills to it,
-/// so that remaining never exceeds the limit nor reset the window. Times are whole seconds,
-/// rounded up. All values come from one decision and agree with each other and with
+/// so that remaining never exceeds the limit nor reset the window. With a sliding window or log
+/// the times are those at which all is told to be back (see
+/// [`Standing::reset_after`](crate::rate_limit::Standing::reset_after)); a part may be back before.
+/// Times are whole seconds, rounded up. All values come from one decision and agree with each other and with
 /// `Retry-After`.
 ///
 /// With several quotas on one limiter the three-field forms speak of the one with least
-/// remaining. Of several layers that send headers, the set with least remaining stands, so no set
-/// is ever doubled.
+/// remaining. Of several layers that send headers, the set of the one that refused stands, else the
+/// set with least remaining, so no set is ever doubled.
 #[derive(Clone, Debug, Default)]
 #[must_use = "nothing is sent until it is given to a limit's `.headers`"]
 pub struct RateHeaders {
