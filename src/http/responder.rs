@@ -1,9 +1,9 @@
 use std::time::Duration;
 
+use ::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use ::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
 use super::Refused;
-
 use super::respond_body::{BodyWith, Empty, ProblemDetails, RefusalBody, Text};
 use super::retry_after::{digits, spread, whole_millis};
 use crate::reject::{Refusal, RefusalKind, Respond};
@@ -97,9 +97,12 @@ impl<Body> Responder<Body> {
         self
     }
 
-    /// Adds a header to every refusal. `Retry-After` and `Content-Type` stay the responder's own.
+    /// Adds a header to every refusal. `Retry-After` and `Content-Type` stay the responder's own,
+    /// which sends them where it knows a wait and has a body; one given here is not added.
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.headers.push((name, value));
+        if name != RETRY_AFTER && name != CONTENT_TYPE {
+            self.headers.push((name, value));
+        }
         self
     }
 
@@ -174,8 +177,6 @@ where
 
 #[cfg(test)]
 mod tests {
-    use ::http::header::{CONTENT_TYPE, RETRY_AFTER};
-
     use super::*;
     use crate::http::tests::{limited, open};
 
@@ -200,6 +201,18 @@ mod tests {
         assert_eq!(all(RETRY_AFTER), ["30"], "the default wait, rounded up");
         assert_eq!(all(RETRY_AFTER_MS), ["29001"]);
         assert_eq!(all(::http::header::VARY), ["a", "b"], "lines add up");
+        assert!(Refused::marks(&response));
+    }
+
+    #[test]
+    fn a_fixed_header_is_no_wait_and_no_body_where_the_responder_has_none() {
+        let responder = Responder::new()
+            .header(CONTENT_TYPE, HeaderValue::from_static("text/x-wrong"))
+            .header(RETRY_AFTER, HeaderValue::from_static("wrong"))
+            .empty()
+            .header(RETRY_AFTER, HeaderValue::from_static("wrong too"));
+        let response: Response<()> = responder.respond(&(), &open(None));
+        assert!(response.headers().is_empty(), "{:?}", response.headers());
         assert!(Refused::marks(&response));
     }
 
