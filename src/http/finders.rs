@@ -43,6 +43,24 @@ pub fn authority<B>(request: &Request<B>) -> Option<Authority> {
     Authority::try_from(host).ok()
 }
 
+/// The host that a request is for, whatever its port: [`authority`] without the port, and found
+/// where that is found.
+///
+/// ```
+/// use http::Request;
+///
+/// let request = Request::get("/").header("host", "Example.com:8080").body(()).unwrap();
+/// assert_eq!(tower_sluice::http::host(&request).unwrap(), "example.com");
+/// ```
+pub fn host<B>(request: &Request<B>) -> Option<Authority> {
+    let authority = authority(request)?;
+    match authority.host() {
+        "" => None,
+        host if host.len() == authority.as_str().len() => Some(authority),
+        host => Authority::try_from(host).ok(),
+    }
+}
+
 /// Finds the value of a header, such as an API key; for [`or_refuse`](super::or_refuse) and its
 /// like. Of repeated lines it takes the first.
 ///
@@ -84,6 +102,29 @@ mod tests {
         assert_eq!(find("/x", b"not a host"), None);
         assert_eq!(find("/x", b"\xff"), None);
         assert_eq!(authority(&Request::new(())), None);
+    }
+
+    #[test]
+    fn the_host_is_the_authority_without_its_port() {
+        let find = |uri: &str, header: &[u8]| {
+            let request = Request::get(uri).header("host", header).body(());
+            host(&request.expect("a request"))
+        };
+        let is = |text: &str| Authority::try_from(text).ok();
+        for (uri, header, found) in [
+            ("http://A.example:1/x", &b"b"[..], is("a.example")),
+            ("http://me:secret@a:1/x", b"b", is("a")),
+            ("/x", b"b:2", is("B")),
+            ("/x", b"b:", is("b")),
+            ("/x", b"b", is("b")),
+            ("/x", b"[::1]:2", is("[::1]")),
+            ("/x", b":80", None),
+            ("/x", b"", None),
+            ("/x", b"not a host", None),
+        ] {
+            assert_eq!(find(uri, header), found, "{uri} {header:?}");
+        }
+        assert_eq!(host(&Request::new(())), None);
     }
 
     proptest! {

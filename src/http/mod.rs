@@ -50,7 +50,7 @@
 //! [`ClientIp`] finds the client's address: the peer's, or what a stated number of proxies or
 //! networks of proxies says of it in `X-Forwarded-For` or `Forwarded`
 //! ([RFC 7239](https://www.rfc-editor.org/rfc/rfc7239)). [`header`], [`path`], [`method`],
-//! [`authority`] and, with feature `axum`, `matched_path` find other keys; a closure joins several
+//! [`host`], [`authority`] and, with feature `axum`, `matched_path` find other keys; a closure joins several
 //! in a tuple. What becomes of a request without a key is said where the key is given to the
 //! layer: [`or_refuse`], [`or_shared`] or [`or_unlimited`].
 //!
@@ -148,7 +148,7 @@ mod upstream_wait;
 pub use auto::{AutoResponder, respond_auto};
 pub use classify_end::ClassifyEnd;
 pub use client_ip::{ClientIp, Trust};
-pub use finders::{authority, header, method, path};
+pub use finders::{authority, header, host, method, path};
 pub use ipnet::IpNet;
 #[cfg(feature = "axum")]
 pub use matched_path::matched_path;

@@ -202,6 +202,17 @@ fn paths_methods_and_tuples_are_keys() {
     assert_eq!(call(&by_path, get(&[])).status(), 200);
     assert_eq!(call(&by_path, get(&[])).status(), 429);
 
+    let by_host = RateLimitLayer::keyed_with(
+        Quota::per_minute(1),
+        sluice::or_refuse(sluice::host::<Body>),
+    )
+    .clock(Clock::manual())
+    .respond_with(sluice::respond);
+    for (host, status) in [("a:1", 200), ("A:2", 429), ("b", 200), ("", 429)] {
+        let request = get(&[("host", host.as_bytes())]);
+        assert_eq!(call(&by_host, request).status(), status, "{host}");
+    }
+
     let client = ClientIp::peer();
     let by_both = RateLimitLayer::keyed(Quota::per_minute(1), move |request: &Request<Body>| {
         (client.find(request), sluice::method(request).to_owned())
