@@ -69,22 +69,21 @@ impl Shared {
         }
     }
 
-    /// Refuses a call that arrives at an instance whose inner service was left alone. The clock is
+    /// Refuses a call that arrives at an instance whose inner service was left alone, if the time
+    /// that has not come is why; `None` for any other, which has not been decided on. The clock is
     /// read anew, though `poll_ready` read it: however long the instance sat between the two, the
     /// time left is from now, and a probe that has become due is not taken for a call too many.
     #[inline]
-    pub(super) fn refuse_unpolled(&self) -> CircuitOpen {
-        // Put together here, so that it is written where it stays.
-        match self.refuse_until_later(self.gate.standing()) {
-            Some(refusal) => refusal,
-            None => self.refuse_unpolled_rarely(),
-        }
+    pub(super) fn refuse_at_once(&self) -> Option<CircuitOpen> {
+        self.refuse_until_later(self.gate.standing())
     }
 
+    /// Refuses a call that arrives at an instance whose inner service was left alone, whatever it
+    /// takes to tell why.
     #[cold]
     #[inline(never)]
-    fn refuse_unpolled_rarely(&self) -> CircuitOpen {
-        match self.admit_rarely(Inner::Unpolled) {
+    pub(super) fn refuse_unpolled(&self) -> CircuitOpen {
+        match self.admit_otherwise(self.gate.standing(), Inner::Unpolled) {
             Err(refused) => refused,
             Ok(ticket) => unreachable!("admitted without its inner service: {ticket:?}"),
         }

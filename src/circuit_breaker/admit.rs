@@ -156,7 +156,10 @@ impl<Request, K: Skip<Request>> Admit<Request> for Single<K> {
 
     #[inline]
     fn refuse_at_once(&mut self, _request: &Request) -> Option<CircuitOpen> {
-        (self.ready == Standing::NONE).then(|| self.breaker.refuse_unpolled())
+        if self.ready != Standing::NONE {
+            return None;
+        }
+        self.breaker.refuse_at_once()
     }
 
     #[inline]

@@ -219,6 +219,14 @@ impl CircuitBreaker {
     }
 
     /// Refuses a call that arrives at an instance whose inner service was left alone when it was
+    /// polled, if the circuit is open up to a time that has not come; `None` for any other, which
+    /// has not been decided on.
+    #[inline]
+    pub(crate) fn refuse_at_once(&self) -> Option<CircuitOpen> {
+        self.0.refuse_at_once()
+    }
+
+    /// Refuses a call that arrives at an instance whose inner service was left alone when it was
     /// polled: as ever while open; otherwise as not ready, with the probe, if one is due, left due.
     #[inline]
     pub(crate) fn refuse_unpolled(&self) -> CircuitOpen {
