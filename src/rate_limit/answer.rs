@@ -69,7 +69,11 @@ impl Inner {
     }
 }
 
-fn allowed(balance: Balance, standings: Vec<Standing>, refusal: Option<RateLimited>) -> Allowed {
+pub(super) fn allowed(
+    balance: Balance,
+    standings: Vec<Standing>,
+    refusal: Option<RateLimited>,
+) -> Allowed {
     let mut allowed = Allowed::new(balance);
     if !standings.is_empty() || refusal.is_some() {
         allowed.extra = Rare::new(Extra {

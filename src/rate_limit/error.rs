@@ -89,10 +89,6 @@ impl RateLimited {
         self.name = Some(name);
     }
 
-    pub(crate) fn with_reason(self, reason: RateLimitedReason) -> Self {
-        Self { reason, ..self }
-    }
-
     /// Refuses for `reason`, another than `Spent`, whose end is `wait` away.
     pub(crate) fn for_now(
         name: Option<Name>,

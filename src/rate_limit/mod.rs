@@ -162,7 +162,8 @@ pub use decide::{Costed, Decide, Queue, Skipping};
 pub use error::{RateLimited, RateLimitedReason};
 pub use keyed::{
     Fingerprint, Hashed, IntoKeyChoice, Key, KeyChoice, KeyHasher, Keyed, KeyedRateLimiter,
-    KeyedRateLimiterBuilder, KeyedRef, KeyedStats, KeyedWait, KeyedWith, StoredKey,
+    KeyedRateLimiterBuilder, KeyedRef, KeyedReservation, KeyedStats, KeyedWait, KeyedWith,
+    StoredKey,
 };
 pub use layer::{RateLimitLayer, Refusing, Waiting};
 pub use limiter::RateLimiter;

@@ -13,12 +13,12 @@ use std::task::Waker;
 
 use crate::clock::Nanos;
 
-/// A queue whose calls end with a verdict `V`.
+/// A queue whose calls end with a verdict `V`, and bring along an `A` to be judged by.
 #[derive(Debug)]
-pub(crate) struct WaitQueue<V> {
+pub(crate) struct WaitQueue<V, A = ()> {
     next: Place,
     /// In the order of arrival, which is that of the places.
-    waiting: VecDeque<Waiter>,
+    waiting: VecDeque<Waiter<A>>,
     /// Of those served or turned away who have not heard of it yet.
     verdicts: BTreeMap<Place, V>,
 }
@@ -29,8 +29,9 @@ pub(crate) struct Place(u64);
 
 /// A call that waits.
 #[derive(Debug)]
-pub(crate) struct Waiter {
+pub(crate) struct Waiter<A = ()> {
     place: Place,
+    pub(crate) along: A,
     pub(crate) cost: u32,
     pub(crate) deadline: Nanos,
     waker: Option<Waker>,
@@ -44,7 +45,7 @@ pub(crate) struct Wakes {
     drop: Vec<Waker>,
 }
 
-impl Waiter {
+impl<A> Waiter<A> {
     pub(crate) fn place(&self) -> Place {
         self.place
     }
@@ -64,7 +65,7 @@ impl Wakes {
     }
 }
 
-impl<V> Default for WaitQueue<V> {
+impl<V, A> Default for WaitQueue<V, A> {
     fn default() -> Self {
         Self {
             next: Place(0),
@@ -74,23 +75,29 @@ impl<V> Default for WaitQueue<V> {
     }
 }
 
-impl<V> WaitQueue<V> {
+impl<V, A> WaitQueue<V, A> {
     /// How many wait; those who were served and have not heard yet do not.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
 
+    /// Whether nobody waits and all have heard.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.verdicts.is_empty()
+    }
+
     /// The waiting calls, in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Waiter> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Waiter<A>> {
         self.waiting.iter()
     }
 
     /// Takes the last place.
-    pub(crate) fn join(&mut self, cost: u32, deadline: Nanos) -> Place {
+    pub(crate) fn join(&mut self, cost: u32, deadline: Nanos, along: A) -> Place {
         let place = self.next;
         self.next = Place(place.0 + 1);
         self.waiting.push_back(Waiter {
             place,
+            along,
             cost,
             deadline,
             waker: None,
@@ -131,7 +138,7 @@ impl<V> WaitQueue<V> {
     }
 
     /// Serves the head of the queue for as long as `decide` has a verdict on it.
-    pub(crate) fn serve(&mut self, mut decide: impl FnMut(&Waiter) -> Option<V>) -> Wakes {
+    pub(crate) fn serve(&mut self, mut decide: impl FnMut(&Waiter<A>) -> Option<V>) -> Wakes {
         let mut wakes = Wakes::default();
         let mut served = false;
         while let Some(head) = self.waiting.front()
@@ -151,7 +158,7 @@ impl<V> WaitQueue<V> {
     }
 
     /// Turns away, wherever they stand, those on whom `judge` has a verdict.
-    pub(crate) fn turn_away(&mut self, mut judge: impl FnMut(&Waiter) -> Option<V>) -> Wakes {
+    pub(crate) fn turn_away(&mut self, mut judge: impl FnMut(&Waiter<A>) -> Option<V>) -> Wakes {
         let mut wakes = Wakes::default();
         let verdicts = &mut self.verdicts;
         self.waiting.retain_mut(|waiter| match judge(waiter) {

@@ -202,7 +202,7 @@ impl Inner {
                 RateLimitedReason::QueueFull,
             )));
         }
-        Ok(queue.join(cost, deadline))
+        Ok(queue.join(cost, deadline, ()))
     }
 
     /// Looks whether the turn of `place` has come.

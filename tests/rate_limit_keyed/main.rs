@@ -1,4 +1,4 @@
-//! `KeyedRateLimiter` from the outside: its cap, its memory, its threads, its queue.
+//! `KeyedRateLimiter` from the outside: its cap, its memory, its threads, its quotas, its queue.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,5 +8,8 @@ mod support;
 mod cap;
 mod memory;
 mod quotas;
+mod reserve;
+mod several;
+mod shadow;
 mod threads;
 mod waiting;

@@ -159,6 +159,8 @@ fn a_call_that_does_not_wait_may_get_in_between_and_the_waiting_one_keeps_to_its
     assert_pending!(call.poll());
     time.advance(SECOND);
     clients.check("a").expect("and again");
+    assert_pending!(call.poll());
+    time.advance(SECOND / 2);
     let refusal = assert_ready!(call.poll()).unwrap_err();
     assert_eq!(
         refusal.reason(),
@@ -166,6 +168,52 @@ fn a_call_that_does_not_wait_may_get_in_between_and_the_waiting_one_keeps_to_its
         "its turn would be at 3 s"
     );
     assert_eq!(clients.waiting(), 0);
+}
+
+#[test]
+fn a_call_at_the_head_that_nobody_polls_holds_up_no_other_of_its_key() {
+    let time = Clock::manual();
+    let clients = limiter(Quota::per_second(1), &time);
+    clients.check("a").unwrap();
+    let head = clients.wait("a", 60 * SECOND);
+    let mut second = task::spawn(clients.wait("a", 60 * SECOND));
+    let mut third = task::spawn(clients.wait("a", 60 * SECOND));
+    assert_pending!(second.poll());
+    assert_pending!(third.poll());
+    time.advance(2 * SECOND);
+    assert_pending!(second.poll());
+    clients
+        .check("a")
+        .expect_err("the head was served in its place, though it has not heard");
+    time.advance(SECOND);
+    assert_ready!(second.poll()).unwrap();
+    drop(head);
+    time.advance(SECOND);
+    assert!(third.is_woken());
+    assert_ready!(third.poll()).unwrap();
+    assert_eq!(clients.waiting(), 0);
+}
+
+#[test]
+fn what_a_served_call_never_heard_of_goes_to_those_behind_it() {
+    let time = Clock::manual();
+    let clients = limiter(Quota::per_second(1), &time);
+    clients.check("a").unwrap();
+    let head = clients.wait("a", 60 * SECOND);
+    let mut second = task::spawn(clients.wait("a", 60 * SECOND));
+    assert_pending!(second.poll());
+    time.advance(SECOND);
+    assert_pending!(second.poll());
+    drop(head);
+    assert!(second.is_woken(), "a second's call has come back");
+    assert_ready!(second.poll()).unwrap();
+}
+
+#[test]
+fn a_queue_without_places_is_refused_as_a_setting() {
+    let builder = KeyedRateLimiter::<u32>::builder(Quota::per_second(1));
+    let error = builder.max_waiters(0).build().unwrap_err();
+    assert_eq!(error.field(), "max_waiters");
 }
 
 #[test]

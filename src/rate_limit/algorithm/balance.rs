@@ -71,15 +71,6 @@ impl Balance {
         }
     }
 
-    /// The same in nanoseconds.
-    pub(crate) fn to_nanos(self) -> Self {
-        let left = match self.scale() {
-            Scale::Nanos => self.at as u32,
-            Scale::Quota => 0,
-        };
-        Self::in_nanos(self.quota, self.reset_after(), left)
-    }
-
     fn scale(&self) -> Scale {
         if self.at & IN_NANOS == 0 {
             Scale::Quota

@@ -2,13 +2,13 @@ use std::fmt;
 use std::time::Duration;
 
 use super::choice::{IntoKeyChoice, KeyChoice};
+use super::future::KeyedWait;
 use super::key::Key;
 use super::limiter::KeyedRateLimiter;
-use super::wait::KeyedWait;
 use crate::clock::{Clock, Nanos};
 use crate::rate_limit::decide::{Decide, Queue, sealed};
 use crate::rate_limit::retime::Retime;
-use crate::rate_limit::{Allowed, RateLimited, RateLimitedReason};
+use crate::rate_limit::{Allowed, RateLimited};
 
 type Decided = Result<Allowed, RateLimited>;
 
@@ -153,7 +153,7 @@ where
             KeyChoice::LimitBy(key, own) => (key, Some(own)),
             KeyChoice::NotLimited => return None,
             KeyChoice::Refuse => {
-                return Some(Err(self.limiter.refuse_for(RateLimitedReason::NoKey, now)));
+                return Some(self.limiter.without_key(now).map(admitted));
             }
         };
         let limiter = &self.limiter;
@@ -181,7 +181,7 @@ where
             KeyChoice::LimitBy(key, own) => (key, Some(own)),
             KeyChoice::NotLimited => return None,
             KeyChoice::Refuse => {
-                return Some(Err(self.limiter.refuse_for(RateLimitedReason::NoKey, now)));
+                return Some(self.limiter.wait_without_key(now));
             }
         };
         let limiter = &self.limiter;

@@ -5,7 +5,7 @@
 
 use loom::thread;
 
-use super::shards::{Full, Rules, Shards};
+use super::shards::{Full, InForce, Rules, Shards};
 use super::table::State;
 use crate::clock::Nanos;
 use crate::sync::Arc;
@@ -23,7 +23,7 @@ impl Rules<1> for Busy {
 type Store = Shards<u64, Busy, 1>;
 
 fn charge(store: &Store, key: u64, now: u64) -> Result<bool, Full> {
-    let decide = |_: &Busy, state: &mut State<1>, now: Nanos| {
+    let decide = |_: &InForce<Busy>, state: &mut State<1>, now: Nanos| {
         let next = state[0].max(now.as_u64()) + 10;
         let fits = next <= now.as_u64() + 20;
         if fits {

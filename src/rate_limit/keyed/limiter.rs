@@ -5,15 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::builder::KeyedRateLimiterBuilder;
+use super::desks::Desks;
+use super::future::KeyedWait;
 use super::key::Key;
-use super::shared::Shared;
+use super::reserve::KeyedReservation;
+use super::shared::{Shared, kind};
 use super::stats::KeyedStats;
 use super::store::Store;
-use super::wait::{KeyedWait, Waiters};
+use super::wait::Ask;
 use crate::ConfigError;
 use crate::clock::{Clock, Nanos};
 use crate::rate_limit::{Allowed, Quota, RateLimited, RateLimitedReason};
-use crate::sync::Mutex;
+use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// A limit for each key: clients, tenants, hosts, paths.
 ///
@@ -23,7 +26,7 @@ use crate::sync::Mutex;
 /// # Memory
 ///
 /// At most [`max_keys`](KeyedRateLimiterBuilder::max_keys) keys are kept, each with the state of
-/// its algorithm and nothing else; the key itself is kept as [`Key`] says. With a million keys it
+/// its quotas (a word for GCRA, two for a window) and nothing else; the key itself is kept as [`Key`] says. With a million keys it
 /// comes to
 ///
 /// | key | GCRA | fixed or sliding window |
@@ -31,7 +34,11 @@ use crate::sync::Mutex;
 /// | 64 bits | 22 to 28 bytes | 33 to 41 bytes |
 /// | 128 bits: addresses, strings of any length | 33 to 41 bytes | 44 to 54 bytes |
 ///
-/// and an empty limiter holds 64 bytes for each key up to 2,048 keys and 128 KiB above (1 byte for
+/// With [several quotas](KeyedRateLimiterBuilder::quota) a key takes 11 to 14 bytes more for each
+/// further word, of which there are 2, 3, 4 or 8. Calls that wait or that
+/// [reserve](Self::reserve) take room besides for as long as they do.
+///
+/// An empty limiter holds 64 bytes for each key up to 2,048 keys and 128 KiB above (1 byte for
 /// each 16 keys of `max_keys`, if that is more).
 ///
 /// A key is let go when its state is worth no more than that of a key never seen: its bucket is
@@ -97,16 +104,17 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
     }
 
     pub(super) fn from_builder(builder: KeyedRateLimiterBuilder<K>) -> Self {
-        let quota = builder.quota;
+        let quotas = builder.quotas;
         Self {
             shared: Arc::new(Shared {
-                store: Store::new(quota, builder.max_keys, builder.when_full),
-                waiters: Waiters::new(builder.max_waiters),
+                store: Store::new(&quotas, builder.max_keys, builder.when_full),
+                desks: Desks::new(builder.max_waiters),
                 clock: builder.clock.unwrap_or_default(),
                 name: builder.name,
-                quota: Mutex::new(quota),
-                algorithm: quota.algorithm(),
-                period: quota.period(),
+                shadow: builder.shadow,
+                held_back: AtomicU64::new(0),
+                kinds: quotas.iter().map(kind).collect(),
+                quotas: Mutex::new(quotas),
                 max_keys: builder.max_keys,
             }),
             key: PhantomData,
@@ -146,7 +154,8 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
     /// Admits a call of `key` that costs `cost` under a quota of the key's own, or refuses it.
     ///
     /// The quota is not kept: give it with each call. It must count by the same algorithm as the
-    /// limiter's, and a sliding window also in the same period. A GCRA quota whose interval is no
+    /// limiter's, and a sliding window also in the same period; a limiter of several quotas takes
+    /// none. A GCRA quota whose interval is no
     /// whole number of nanoseconds is counted at the next higher one.
     ///
     /// A key that comes under another quota than before stays as long from full as it was, also
@@ -208,8 +217,10 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
             let key = key.stored(keys.hasher());
             return match keys.decide_plain(key, now, cost) {
                 Some(Ok(balance)) => Ok(admitted(Allowed::new(balance))),
-                Some(Err(shortfall)) => Err(RateLimited::spent(shared.name.clone(), shortfall)),
-                None => shared.decide(key, None, now, cost).map(admitted),
+                Some(Err(shortfall)) if !shared.shadow => {
+                    Err(RateLimited::spent(shared.name.clone(), shortfall))
+                }
+                _ => shared.decide(key, None, now, cost).map(admitted),
             };
         }
         let key = key.stored(shared.store.hasher());
@@ -221,7 +232,7 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
     ///
     /// # Errors
     ///
-    /// The [`RateLimited`] that [`check`](Self::check) would refuse with now.
+    /// The [`RateLimited`] that [`check`](Self::check) would refuse with now, also in shadow mode.
     pub fn peek<Q>(&self, key: &Q) -> Result<Allowed, RateLimited>
     where
         K: Borrow<Q>,
@@ -229,10 +240,7 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
     {
         let key = key.stored(self.shared.store.hasher());
         let now = self.shared.clock.now();
-        match self.shared.store.peek(key, now) {
-            Ok(balance) => Ok(Allowed::new(balance)),
-            Err(refused) => Err(self.shared.refusal(refused)),
-        }
+        self.shared.outcome(self.shared.store.peek(key, now))
     }
 
     /// Waits for the turn of a call of `key`, up to `most`. See [`wait_n`](Self::wait_n).
@@ -251,11 +259,13 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
     /// at once and takes nothing. [`check`](Self::check) does not queue and may get in between;
     /// a waiting call then waits on, but never longer than `most`.
     ///
-    /// Cancel safe: dropping the future gives its place to the next and spends nothing; only what
-    /// it was admitted for at once, without being polled since, stays spent where the key has been
-    /// charged for other calls after it. Each call in the queue must be polled for those behind it
-    /// to move up: one that is held without being polled keeps them waiting, each to the end of its
-    /// own `most`.
+    /// Each call sleeps towards its own turn, and whoever comes by serves those before it that are
+    /// due: one that is held without being polled keeps nobody waiting. New quotas are in force for
+    /// those who wait, too: their turns are planned anew, and those that no longer fit are refused.
+    /// In shadow mode nothing waits.
+    ///
+    /// Cancel safe: dropping the future gives up its place, and what it was granted without having
+    /// heard of it; those behind it move up.
     ///
     /// Sleeping takes a tokio runtime, except on a manual clock.
     ///
@@ -282,8 +292,36 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
     where
         Q: Key<Stored = K::Stored> + ?Sized,
     {
+        let ask = Ask {
+            key: key.stored(self.shared.store.hasher()),
+            own: own.copied(),
+            cost,
+            since: now,
+            deadline: now.plus(most),
+        };
+        KeyedWait::new(&self.shared, ask)
+    }
+
+    /// Admits a call of `key` whose cost is only known when it is over, and charges `estimate` for
+    /// now.
+    ///
+    /// The guard [settles](KeyedReservation::settle) the real cost; dropped, it gives the estimate
+    /// back.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_n`](Self::check_n) of the estimate.
+    pub fn reserve<Q>(
+        &self,
+        key: &Q,
+        estimate: u32,
+    ) -> Result<KeyedReservation<K::Stored>, RateLimited>
+    where
+        K: Borrow<Q>,
+        Q: Key<Stored = K::Stored> + ?Sized,
+    {
         let key = key.stored(self.shared.store.hasher());
-        KeyedWait::new(&self.shared, key, own.copied(), now, cost, most)
+        KeyedReservation::new(&self.shared, key, estimate)
     }
 
     /// Replaces the quota, for all keys at once: when this returns, every key is under the new
@@ -293,17 +331,35 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
     /// free burst, and putting the same quota again changes nothing. A window goes on with its
     /// count, and ends within a new period. Waiting calls are asked again at once.
     ///
+    /// A key that is in [debt](KeyedReservation::settle), or was last called under a quota of its
+    /// own, keeps its time to full as it is.
+    ///
     /// # Errors
     ///
-    /// Where the algorithm differs, and for sliding windows the period: what is kept of the keys
-    /// would mean nothing. Nothing is changed then.
+    /// Where the limiter has several quotas, or the algorithm differs, or for a sliding window the
+    /// period: what is kept of the keys would mean nothing. Nothing is changed then.
     pub fn set_quota(&self, quota: Quota) -> Result<(), ConfigError> {
-        self.shared.set_quota(quota)
+        self.set_quotas(&[quota])
     }
 
-    /// The quota of keys that have none of their own.
+    /// Replaces all quotas, in order, as [`set_quota`](Self::set_quota) does one.
+    ///
+    /// # Errors
+    ///
+    /// Where there are more or fewer quotas than before, or one differs from the one before it as
+    /// `set_quota` says. Nothing is changed then.
+    pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ConfigError> {
+        self.shared.set_quotas(quotas)
+    }
+
+    /// The quota of keys that have none of their own; of several, the first.
     pub fn quota(&self) -> Quota {
-        *self.shared.quota.lock()
+        self.shared.quotas.lock()[0]
+    }
+
+    /// The quotas of keys that have none of their own, in the order they were given.
+    pub fn quotas(&self) -> Vec<Quota> {
+        self.shared.quotas.lock().clone()
     }
 
     /// How many keys are held.
@@ -318,12 +374,15 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
 
     /// How many calls wait for their turn.
     pub fn waiting(&self) -> usize {
-        self.shared.waiters.len()
+        self.shared.desks.waiting()
     }
 
     /// Counts of keys and memory. Visits every shard; for a metrics page, not for every call.
     pub fn stats(&self) -> KeyedStats {
-        self.shared.store.stats()
+        KeyedStats {
+            held_back: self.shared.held_back.load(Ordering::Relaxed),
+            ..self.shared.store.stats()
+        }
     }
 
     /// Lets go of every key whose state is worth no more than a fresh one, and says how many went.
@@ -340,9 +399,7 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
         Q: Key<Stored = K::Stored> + ?Sized,
     {
         let key = key.stored(self.shared.store.hasher());
-        let known = self.shared.store.forget(key);
-        self.shared.waiters.wake_first();
-        known
+        self.shared.reset(key)
     }
 
     /// The limiter's name, if it was given one.
@@ -359,10 +416,25 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
         Arc::get_mut(&mut self.shared).map(|shared| &mut shared.clock)
     }
 
-    pub(super) fn refuse_for(&self, reason: RateLimitedReason, now: Nanos) -> RateLimited {
-        let key = K::Stored::default();
-        let balance = self.shared.store.balance(key, None, now);
-        RateLimited::for_good(self.shared.name.clone(), reason, balance)
+    /// Refuses a call that has no key; in shadow mode admits it.
+    #[cold]
+    pub(super) fn without_key(&self, now: Nanos) -> Result<Allowed, RateLimited> {
+        let (shared, nobody) = (&self.shared, K::Stored::default());
+        shared.held_back(shared.refuse_for(RateLimitedReason::NoKey, nobody, now))
+    }
+
+    /// As [`without_key`](Self::without_key), for a call that is willing to wait.
+    #[cold]
+    pub(super) fn wait_without_key(&self, now: Nanos) -> Result<KeyedWait<K::Stored>, RateLimited> {
+        let allowed = self.without_key(now)?;
+        let ask = Ask {
+            key: K::Stored::default(),
+            own: None,
+            cost: 0,
+            since: now,
+            deadline: now,
+        };
+        Ok(KeyedWait::decided(&self.shared, ask, Ok((allowed, None))))
     }
 }
 
@@ -388,7 +460,7 @@ impl<K: Key + ?Sized> fmt::Debug for KeyedRateLimiter<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeyedRateLimiter")
             .field("name", &self.name())
-            .field("quota", &self.quota())
+            .field("quotas", &self.quotas())
             .field("keys", &self.len())
             .field("max_keys", &self.shared.max_keys)
             .finish_non_exhaustive()

@@ -18,7 +18,7 @@ const KEYS_PER_SHARD: usize = 1_024;
 const CROWDED: usize = 2 * KEYS_PER_SHARD;
 
 /// What decides for the keys of a shard, kept beside them and changed under the same lock.
-pub(super) trait Rules<const W: usize>: Copy {
+pub(super) trait Rules<const W: usize> {
     /// Whether `state` is worth no more than no state at all: a full bucket, an ended window.
     fn is_fresh(&self, state: State<W>, now: Nanos) -> bool;
 }
@@ -51,7 +51,7 @@ pub(super) struct Shared {
 pub(super) struct Shard<K, P, const W: usize> {
     pub(super) table: Table<K, W>,
     /// Shared by all shards, and changed shard by shard.
-    pub(super) rules: Arc<P>,
+    pub(super) rules: Arc<InForce<P>>,
     /// The latest reading at which a key was taken out. A call that read the clock before that
     /// and finds no key decides as of then: its key may have been one of them.
     pub(super) swept_at: Nanos,
@@ -59,6 +59,14 @@ pub(super) struct Shard<K, P, const W: usize> {
     pub(super) calls_left: u32,
     /// How far this shard has been looked through.
     pub(super) looked_to: u32,
+}
+
+/// The rules of a shard.
+#[derive(Debug)]
+pub(super) struct InForce<P> {
+    pub(super) rules: P,
+    /// Counts changes of the rules: a charge from before one gives nothing back.
+    pub(super) generation: u64,
 }
 
 /// No room for a new key.
@@ -76,7 +84,10 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
     }
 
     pub(super) fn with_shards(rules: P, max_keys: usize, count: usize) -> Self {
-        let rules = Arc::new(rules);
+        let rules = Arc::new(InForce {
+            rules,
+            generation: 0,
+        });
         let shard = || {
             Line(ShortMutex::new(Shard {
                 table: Table::new(),
@@ -118,7 +129,7 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
         place: u64,
         key: K,
         now: Nanos,
-        decide: impl FnOnce(&P, &mut State<W>) -> R,
+        decide: impl FnOnce(&InForce<P>, &mut State<W>) -> R,
     ) -> Option<R> {
         let mut guard = self.shard(place).lock();
         let shard = &mut *guard;
@@ -141,7 +152,7 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
         &self,
         key: K,
         now: Nanos,
-        decide: impl Fn(&P, &mut State<W>, Nanos) -> R,
+        decide: impl Fn(&InForce<P>, &mut State<W>, Nanos) -> R,
         full: impl FnOnce() -> R,
     ) -> R {
         let place = self.place(key);
@@ -162,7 +173,7 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
         place: u64,
         key: K,
         now: Nanos,
-        decide: impl Fn(&P, &mut State<W>, Nanos) -> R,
+        decide: impl Fn(&InForce<P>, &mut State<W>, Nanos) -> R,
     ) -> Result<R, Full> {
         let (answer, due) = self.try_new(place, key, now, &decide).or_else(|Full| {
             // Someone else's keys may be fresh.
@@ -180,7 +191,7 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
         place: u64,
         key: K,
         now: Nanos,
-        decide: &impl Fn(&P, &mut State<W>, Nanos) -> R,
+        decide: &impl Fn(&InForce<P>, &mut State<W>, Nanos) -> R,
     ) -> Result<(R, bool), Full> {
         let mut guard = self.shard(place).lock();
         let shard = &mut *guard;
@@ -224,33 +235,38 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
     }
 
     /// Reads the state of `key` and the rules it is under.
-    pub(super) fn read(&self, key: K) -> (P, State<W>) {
+    pub(super) fn read(&self, key: K) -> (Arc<InForce<P>>, State<W>) {
         let place = self.place(key);
         let shard = self.shard(place).lock();
         let state = match shard.table.find(place, key) {
             Some(index) => shard.table.state(index),
             None => [0; W],
         };
-        (*shard.rules, state)
+        (shard.rules.clone(), state)
     }
 
-    /// Puts the state of `key` back to `before`, if it still is `after`; whether it was.
-    pub(super) fn undo(&self, key: K, before: State<W>, after: State<W>) -> bool {
+    /// Changes the state of `key`, if that is here, towards fresh; one that becomes so goes. `change`
+    /// is asked for the time under the lock, and given the latest at which a key was taken out if
+    /// that is later: so a key that came after one that was can be told from it.
+    pub(super) fn relieve<R>(
+        &self,
+        key: K,
+        now: impl FnOnce() -> Nanos,
+        change: impl FnOnce(&InForce<P>, &mut State<W>, Nanos) -> R,
+    ) -> Option<R> {
         let place = self.place(key);
-        let mut shard = self.shard(place).lock();
-        let Some(index) = shard.table.find(place, key) else {
-            return false;
-        };
-        if shard.table.state(index) != after {
-            return false;
-        }
-        if before == [0; W] {
+        let mut guard = self.shard(place).lock();
+        let shard = &mut *guard;
+        let index = shard.table.find(place, key)?;
+        let now = now().max(shard.swept_at);
+        let state = shard.table.state_mut(index);
+        let answer = change(&shard.rules, state, now);
+        if *state == [0; W] || shard.rules.rules.is_fresh(*state, now) {
             shard.table.remove(index, &self.hasher);
+            shard.swept_at = now;
             self.shared.keys.fetch_sub(1, Ordering::Relaxed);
-        } else {
-            *shard.table.state_mut(index) = before;
         }
-        true
+        Some(answer)
     }
 
     /// Takes `key` out, whatever its state; whether it was there.
@@ -268,13 +284,16 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
     /// Puts every key under `rules`, its state as `carry` makes it of the old rules and state.
     ///
     /// Key by key exact: each shard changes under its lock. Calls of this must not overlap.
-    pub(super) fn set_rules(&self, rules: P, carry: impl Fn(&P, State<W>) -> State<W>) {
-        let rules = Arc::new(rules);
+    pub(super) fn set_rules(&self, rules: P, carry: impl Fn(&P, &P, State<W>) -> State<W>) {
+        let Line(first) = &self.shards[0];
+        let generation = first.lock().rules.generation + 1;
+        let next = Arc::new(InForce { rules, generation });
         for Line(shard) in &self.shards {
             let mut shard = shard.lock();
-            let old = std::mem::replace(&mut shard.rules, rules.clone());
+            let old = std::mem::replace(&mut shard.rules, next.clone());
             let before = shard.table.len();
-            shard.table.carry(|state| carry(&old, state), &self.hasher);
+            let carry = |state| carry(&old.rules, &next.rules, state);
+            shard.table.carry(carry, &self.hasher);
             let gone = before - shard.table.len();
             self.shared.keys.fetch_sub(gone, Ordering::Relaxed);
         }

@@ -31,7 +31,9 @@ fn update(
     now: Nanos,
     charge: impl Fn(&Busy, &mut State<1>, Nanos) -> bool,
 ) -> Result<bool, Full> {
-    let decide = |rules: &Busy, state: &mut State<1>, now| Ok(charge(rules, state, now));
+    let decide = |in_force: &InForce<Busy>, state: &mut State<1>, now| {
+        Ok(charge(&in_force.rules, state, now))
+    };
     store.update(key, now, decide, || Err(Full))
 }
 
@@ -151,7 +153,7 @@ fn new_rules_reach_every_key() {
     for key in 0..20 {
         assert_eq!(update(&store, key, at(1), charge), Ok(true));
     }
-    store.set_rules(Busy { most: 5 }, |old, [until]| {
+    store.set_rules(Busy { most: 5 }, |old, _new, [until]| {
         assert_eq!(
             old.most, 100,
             "the state is read under the rules it was written under"
@@ -159,7 +161,8 @@ fn new_rules_reach_every_key() {
         [until.min(5)]
     });
     for key in 0..20 {
-        assert_eq!(store.read(key), (Busy { most: 5 }, [5]));
+        let (in_force, state) = store.read(key);
+        assert_eq!((in_force.rules, state), (Busy { most: 5 }, [5]));
         assert_eq!(update(&store, key, at(5), charge), Ok(false));
     }
 }

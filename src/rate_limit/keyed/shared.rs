@@ -1,30 +1,43 @@
 use std::time::Duration;
 
-use super::builder::check_algorithm;
-use super::store::{Refused, Store, Undo};
+use super::builder::check_quotas;
+use super::desks::{Desks, Verdict};
+use super::keys::Decision;
+use super::rules::{Balances, Refused};
+use super::store::Store;
 use super::stored::StoredKey;
-use super::wait::Waiters;
 use crate::clock::{Clock, Nanos};
-use crate::rate_limit::algorithm::Shortfall;
-use crate::rate_limit::{Algorithm, Allowed, Quota, RateLimited, RateLimitedReason};
-use crate::sync::Mutex;
+use crate::rate_limit::answer::allowed;
+use crate::rate_limit::{Algorithm, Allowed, Quota, RateLimited, RateLimitedReason, Standing};
+use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::{ConfigError, Name};
 
-/// What all handles and waiting calls of one keyed limiter share.
+/// What all handles, waiting calls and reservations of one keyed limiter share.
 pub(super) struct Shared<K> {
     pub(super) store: Store<K>,
-    pub(super) waiters: Waiters<K>,
+    pub(super) desks: Desks<K>,
     pub(super) clock: Clock,
     pub(super) name: Option<Name>,
-    /// The quota of keys that have none of their own; locked while it is being replaced.
-    pub(super) quota: Mutex<Quota>,
-    pub(super) algorithm: Algorithm,
-    pub(super) period: Duration,
+    pub(super) shadow: bool,
+    pub(super) held_back: AtomicU64,
+    /// The quotas of keys that have none of their own; locked while they are being replaced.
+    pub(super) quotas: Mutex<Vec<Quota>>,
+    /// What every later set of quotas agrees in.
+    pub(super) kinds: Box<[(Algorithm, Duration)]>,
     pub(super) max_keys: usize,
 }
 
+/// What a quota must agree in with the one whose states it is to read.
+pub(super) fn kind(quota: &Quota) -> (Algorithm, Duration) {
+    match quota.algorithm() {
+        // Its two counts are of periods, and mean nothing in another.
+        Algorithm::SlidingWindow => (Algorithm::SlidingWindow, quota.period()),
+        algorithm => (algorithm, Duration::ZERO),
+    }
+}
+
 impl<K: StoredKey> Shared<K> {
-    /// Decides in every case.
+    /// Decides in every case; in shadow mode refusals turn into admissions and count.
     #[inline(never)]
     pub(super) fn decide(
         &self,
@@ -33,76 +46,58 @@ impl<K: StoredKey> Shared<K> {
         now: Nanos,
         cost: u32,
     ) -> Result<Allowed, RateLimited> {
-        if let Some(own) = own
-            && !self.takes(own)
-        {
-            return Err(self.mismatch(key, now));
-        }
-        match self.store.decide(key, own, now, cost) {
-            Ok(balance) => Ok(Allowed::new(balance)),
-            Err(refused) => Err(self.refusal(refused)),
-        }
+        self.check_own(key, own, now)
+            .and_then(|()| self.outcome(self.store.decide(key, own, now, cost)))
+            .or_else(|refusal| self.held_back(refusal))
     }
 
-    /// As `decide`, with what undoes an admission.
-    pub(super) fn decide_undoably(
+    /// Puts a decision in the words of the handle.
+    pub(super) fn outcome(&self, decision: Decision) -> Result<Allowed, RateLimited> {
+        let name = || self.name.clone();
+        let refusal = match decision.outcome {
+            Ok(balance) => return Ok(allowed(balance, standings(decision.balances), None)),
+            Err(Refused::Spent(shortfall)) => RateLimited::spent(name(), shortfall),
+            Err(Refused::AboveBurst(balance)) => {
+                RateLimited::for_good(name(), RateLimitedReason::CostAboveBurst, balance)
+            }
+            Err(Refused::NoRoom(balance)) => {
+                RateLimited::for_good(name(), RateLimitedReason::StoreFull, balance)
+            }
+        };
+        Err(with_standings(refusal, decision.balances))
+    }
+
+    /// Refuses, except in shadow mode.
+    #[cold]
+    pub(super) fn held_back(&self, refusal: RateLimited) -> Result<Allowed, RateLimited> {
+        if !self.shadow {
+            return Err(refusal);
+        }
+        self.held_back.fetch_add(1, Ordering::Relaxed);
+        let standings = refusal.standings().to_vec();
+        Ok(allowed(standings[0].0, standings, Some(refusal)))
+    }
+
+    /// Refuses a quota of a key's own that the limiter cannot count by.
+    pub(super) fn check_own(
         &self,
         key: K,
         own: Option<&Quota>,
         now: Nanos,
-        cost: u32,
-    ) -> Result<(Allowed, Option<Undo<K>>), RateLimited> {
-        if own.is_some_and(|own| !self.takes(own)) {
-            return Err(self.mismatch(key, now));
-        }
-        match self.store.decide_undoably(key, own, now, cost) {
-            Ok((balance, undo)) => Ok((Allowed::new(balance), undo)),
-            Err(refused) => Err(self.refusal(refused)),
+    ) -> Result<(), RateLimited> {
+        match own {
+            Some(own) if *self.kinds != [kind(own)] => {
+                Err(self.refuse_for(RateLimitedReason::QuotaMismatch, key, now))
+            }
+            _ => Ok(()),
         }
     }
 
     #[cold]
-    fn mismatch(&self, key: K, now: Nanos) -> RateLimited {
-        let balance = self.store.balance(key, None, now);
-        RateLimited::for_good(self.name.clone(), RateLimitedReason::QuotaMismatch, balance)
-    }
-
-    fn takes(&self, own: &Quota) -> bool {
-        own.algorithm() == self.algorithm
-            && (self.algorithm != Algorithm::SlidingWindow || own.period() == self.period)
-    }
-
-    pub(super) fn refusal(&self, refused: Refused) -> RateLimited {
-        let name = self.name.clone();
-        match refused {
-            Refused::Spent(shortfall) => RateLimited::spent(name, shortfall),
-            Refused::AboveBurst(balance) => {
-                RateLimited::for_good(name, RateLimitedReason::CostAboveBurst, balance)
-            }
-            Refused::NoRoom(balance) => {
-                RateLimited::for_good(name, RateLimitedReason::StoreFull, balance)
-            }
-        }
-    }
-
-    /// Refuses what no wait can help, while others wait for the same key.
-    pub(super) fn may_ever_fit(
-        &self,
-        key: K,
-        own: Option<&Quota>,
-        now: Nanos,
-        cost: u32,
-    ) -> Result<(), RateLimited> {
-        let name = self.name.clone();
-        if own.is_some_and(|own| !self.takes(own)) {
-            return Err(self.mismatch(key, now));
-        }
-        let balance = self.store.balance(key, own, now);
-        if cost > balance.quota.burst_size() {
-            let reason = RateLimitedReason::CostAboveBurst;
-            return Err(RateLimited::for_good(name, reason, balance));
-        }
-        Ok(())
+    pub(super) fn refuse_for(&self, reason: RateLimitedReason, key: K, now: Nanos) -> RateLimited {
+        let (balance, balances) = self.store.slowest(key, None, now, 1);
+        let refusal = RateLimited::for_good(self.name.clone(), reason, balance);
+        with_standings(refusal, balances)
     }
 
     /// Refuses a call whose turn would come too late, or for which there is no place to wait.
@@ -112,36 +107,59 @@ impl<K: StoredKey> Shared<K> {
         own: Option<&Quota>,
         now: Nanos,
         turn: Nanos,
-        reason: RateLimitedReason,
-    ) -> RateLimited {
-        // In nanoseconds, which the distance of the turn is in.
-        let balance = self.store.balance(key, own, now).to_nanos();
-        let lacking = Nanos::saturating(turn.since(now)).as_u64();
-        RateLimited::spent(self.name.clone(), Shortfall { balance, lacking }).with_reason(reason)
+        (cost, reason): (u32, RateLimitedReason),
+    ) -> Verdict {
+        let (balance, balances) = self.store.slowest(key, own, now, cost);
+        let wait = turn.since(now);
+        let refusal = RateLimited::for_now(self.name.clone(), reason, balance, wait);
+        Err(with_standings(refusal, balances))
     }
 
-    pub(super) fn set_quota(&self, quota: Quota) -> Result<(), ConfigError> {
-        check_algorithm(&quota)?;
-        if quota.algorithm() != self.algorithm {
-            return Err(ConfigError::new(
-                "algorithm",
-                quota.algorithm(),
-                "what the limiter was made with",
-            ));
+    /// Quotas that read the states of the keys as those do that the limiter was made with.
+    fn same_kinds(&self, quotas: &[Quota]) -> Result<(), ConfigError> {
+        if quotas.len() != self.kinds.len() {
+            return Err(ConfigError::new("quota", quotas, AS_MANY));
         }
-        if !self.takes(&quota) {
-            return Err(ConfigError::new(
-                "period",
-                quota.period(),
-                "what the limiter was made with, for a sliding window",
-            ));
+        for (quota, (algorithm, period)) in quotas.iter().zip(&*self.kinds) {
+            let (new_algorithm, new_period) = kind(quota);
+            if new_algorithm != *algorithm {
+                return Err(ConfigError::new("algorithm", new_algorithm, SAME_ALGORITHM));
+            }
+            if new_period != *period {
+                return Err(ConfigError::new("period", new_period, SAME_PERIOD));
+            }
         }
-        {
-            let mut current = self.quota.lock();
-            self.store.set_quota(quota, self.clock.now());
-            *current = quota;
-        }
-        self.waiters.wake_first();
         Ok(())
+    }
+
+    pub(super) fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ConfigError> {
+        check_quotas(quotas)?;
+        let now = self.clock.now();
+        {
+            let mut current = self.quotas.lock();
+            self.same_kinds(quotas)?;
+            if *current != quotas {
+                self.store.set_quotas(quotas, now);
+                *current = quotas.to_vec();
+            }
+        }
+        self.plan_anew(now);
+        Ok(())
+    }
+}
+
+const AS_MANY: &str = "as many quotas as the limiter was made with";
+const SAME_ALGORITHM: &str = "what the limiter was made with";
+const SAME_PERIOD: &str = "what the limiter was made with, for a sliding window";
+
+fn standings(balances: Option<Balances>) -> Vec<Standing> {
+    let balances = balances.as_ref().map_or(&[][..], Balances::as_slice);
+    balances.iter().copied().map(Standing).collect()
+}
+
+fn with_standings(refusal: RateLimited, balances: Option<Balances>) -> RateLimited {
+    match balances {
+        Some(_) => refusal.with_standings(standings(balances)),
+        None => refusal,
     }
 }

@@ -12,4 +12,6 @@ pub struct KeyedStats {
     pub refused_new: u64,
     /// Calls of new keys that found no place and were put on the shared state.
     pub overflowed: u64,
+    /// Calls that shadow mode let through although they would have been refused.
+    pub held_back: u64,
 }

@@ -1,51 +1,22 @@
-use crossbeam_utils::CachePadded;
-
 use super::KeyedStats;
 use super::hasher::KeyHasher;
-use super::rules::{KeyRules, OneWord, TwoWords};
-use super::shards::Shards;
+use super::keys::{Decision, Granted, Keys};
+use super::lanes::{Lanes, words_of};
+use super::one_word::OneWord;
+use super::rules::{Balances, Charge, PerQuota};
 use super::stored::StoredKey;
-use super::table::State;
 use crate::WhenFull;
 use crate::clock::Nanos;
 use crate::rate_limit::Quota;
-use crate::rate_limit::algorithm::{Algorithm, Balance, Shortfall};
-use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::rate_limit::algorithm::{Algorithm, Balance};
 
-/// The keys of a limiter with as many words each as its algorithm needs.
+/// The keys of a limiter, with as many words of state each as its quotas need.
 pub(super) enum Store<K> {
     One(Keys<K, OneWord, 1>),
-    Two(Keys<K, TwoWords, 2>),
-}
-
-/// The store of keys and what stands in for it when it is full.
-pub(super) struct Keys<K, P, const W: usize> {
-    shards: Shards<K, P, W>,
-    when_full: WhenFull,
-    spill: CachePadded<Spill<P, W>>,
-}
-
-struct Spill<P, const W: usize> {
-    /// The state that all keys without a place share.
-    shared: Mutex<(P, State<W>)>,
-    overflowed: AtomicU64,
-    refused: AtomicU64,
-}
-
-/// Why a key was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
-    Spent(Shortfall),
-    AboveBurst(Balance),
-    NoRoom(Balance),
-}
-
-/// What undoes a charge while nothing else has been charged to its key.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Undo<K> {
-    key: K,
-    before: State<2>,
-    after: State<2>,
+    Two(Keys<K, Lanes, 2>),
+    Three(Keys<K, Lanes, 3>),
+    Four(Keys<K, Lanes, 4>),
+    Eight(Keys<K, Lanes, 8>),
 }
 
 /// Calls `$body` with the keys, whatever their states are.
@@ -54,16 +25,27 @@ macro_rules! with_keys {
         match $store {
             Store::One($keys) => $body,
             Store::Two($keys) => $body,
+            Store::Three($keys) => $body,
+            Store::Four($keys) => $body,
+            Store::Eight($keys) => $body,
         }
     };
 }
 
 impl<K: StoredKey> Store<K> {
-    /// A store for `quota`, which is not a sliding log.
-    pub(super) fn new(quota: Quota, max_keys: usize, when_full: WhenFull) -> Self {
-        match quota.algorithm() {
-            Algorithm::Gcra => Self::One(Keys::new(OneWord::new(quota), max_keys, when_full)),
-            _ => Self::Two(Keys::new(TwoWords::new(quota), max_keys, when_full)),
+    /// A store for `quotas`, of which none is a sliding log and which fit into eight words.
+    pub(super) fn new(quotas: &[Quota], max_keys: usize, when_full: WhenFull) -> Self {
+        if let &[quota] = quotas
+            && quota.algorithm() == Algorithm::Gcra
+        {
+            return Self::One(Keys::new(OneWord::new(quota), max_keys, when_full));
+        }
+        let lanes = Lanes::new(quotas);
+        match quotas.iter().map(words_of).sum() {
+            0..=2 => Self::Two(Keys::new(lanes, max_keys, when_full)),
+            3 => Self::Three(Keys::new(lanes, max_keys, when_full)),
+            4 => Self::Four(Keys::new(lanes, max_keys, when_full)),
+            _ => Self::Eight(Keys::new(lanes, max_keys, when_full)),
         }
     }
 
@@ -76,62 +58,83 @@ impl<K: StoredKey> Store<K> {
     pub(super) fn one_word(&self) -> Option<&Keys<K, OneWord, 1>> {
         match self {
             Self::One(keys) => Some(keys),
-            Self::Two(_) => None,
+            _ => None,
         }
     }
 
-    /// Charges `cost` to `key`, under the store's quota or its `own`.
-    pub(super) fn decide(
-        &self,
-        key: K,
-        own: Option<&Quota>,
-        now: Nanos,
-        cost: u32,
-    ) -> Result<Balance, Refused> {
+    /// Charges `cost` to `key`, under the store's quotas or its `own`.
+    pub(super) fn decide(&self, key: K, own: Option<&Quota>, now: Nanos, cost: u32) -> Decision {
         with_keys!(self, keys => keys.decide(key, own, now, cost))
     }
 
-    /// As `decide`, with what undoes an admission; that of the shared state stays.
-    pub(super) fn decide_undoably(
+    /// Charges `cost` at `now` if it fits at `at` too, an instant not later, so that some of it can
+    /// be given back; but nothing of what went to the shared state.
+    pub(super) fn grant(
+        &self,
+        key: K,
+        own: Option<&Quota>,
+        at: Nanos,
+        now: Nanos,
+        cost: u32,
+    ) -> (Decision, Option<Granted>) {
+        with_keys!(self, keys => keys.grant(key, own, at, now, cost))
+    }
+
+    /// Gives back up to `cost` of a charge under `own` or the quotas of that `generation`, as far
+    /// as time has not given it back yet; how much.
+    pub(super) fn refund(
+        &self,
+        key: K,
+        own: Option<&Quota>,
+        now: impl FnOnce() -> Nanos,
+        cost: u32,
+        generation: u64,
+        charge: &Charge,
+    ) -> Option<PerQuota> {
+        with_keys!(self, keys => keys.refund(key, own, now, cost, generation, charge))
+    }
+
+    /// Charges `cost` whether it fits or not.
+    pub(super) fn charge(&self, key: K, now: Nanos, cost: u32) {
+        with_keys!(self, keys => keys.charge(key, now, cost));
+    }
+
+    /// What `decide` would find for one call now.
+    pub(super) fn peek(&self, key: K, now: Nanos) -> Decision {
+        with_keys!(self, keys => keys.peek(key, now))
+    }
+
+    /// What `key` has left of the quota that is the last to admit `cost`, and of all.
+    pub(super) fn slowest(
         &self,
         key: K,
         own: Option<&Quota>,
         now: Nanos,
         cost: u32,
-    ) -> Result<(Balance, Option<Undo<K>>), Refused> {
-        with_keys!(self, keys => keys.decide_undoably(key, own, now, cost))
+    ) -> (Balance, Option<Balances>) {
+        with_keys!(self, keys => keys.slowest(key, own, now, cost))
     }
 
-    /// Undoes a charge, unless the key was charged since; whether it did.
-    pub(super) fn undo(&self, undo: Undo<K>) -> bool {
-        with_keys!(self, keys => keys.shards.undo(undo.key, words(undo.before), words(undo.after)))
-    }
-
-    /// What `decide` would find for one call now.
-    pub(super) fn peek(&self, key: K, now: Nanos) -> Result<Balance, Refused> {
-        with_keys!(self, keys => keys.peek(key, now))
-    }
-
-    /// What `key` has left.
-    pub(super) fn balance(&self, key: K, own: Option<&Quota>, now: Nanos) -> Balance {
-        with_keys!(self, keys => keys.balance(key, own, now))
-    }
-
-    /// When `cost` would be admitted to `key` after all of `ahead` have been.
+    /// Tells `turn` when each call of `queue` would be admitted to `key` after those before it, if
+    /// ever.
     pub(super) fn plan<'a>(
         &self,
         key: K,
         now: Nanos,
         queue: impl Iterator<Item = (Option<&'a Quota>, u32)>,
-    ) -> Nanos {
-        with_keys!(self, keys => keys.plan(key, now, queue))
+        turn: impl FnMut(Option<Nanos>),
+    ) {
+        with_keys!(self, keys => keys.plan(key, now, queue, turn));
     }
 
-    /// Puts all keys under `quota`, which is of the store's algorithm. Calls must not overlap.
-    pub(super) fn set_quota(&self, quota: Quota, now: Nanos) {
+    /// Puts all keys under `quotas`, which are of the store's algorithms. Calls must not overlap.
+    pub(super) fn set_quotas(&self, quotas: &[Quota], now: Nanos) {
         match self {
-            Self::One(keys) => keys.set_rules(OneWord::new(quota), now),
-            Self::Two(keys) => keys.set_rules(TwoWords::new(quota), now),
+            Self::One(keys) => keys.set_rules(OneWord::new(quotas[0]), now),
+            Self::Two(keys) => keys.set_rules(Lanes::new(quotas), now),
+            Self::Three(keys) => keys.set_rules(Lanes::new(quotas), now),
+            Self::Four(keys) => keys.set_rules(Lanes::new(quotas), now),
+            Self::Eight(keys) => keys.set_rules(Lanes::new(quotas), now),
         }
     }
 
@@ -150,181 +153,4 @@ impl<K: StoredKey> Store<K> {
     pub(super) fn stats(&self) -> KeyedStats {
         with_keys!(self, keys => keys.stats())
     }
-}
-
-impl<K: StoredKey> Keys<K, OneWord, 1> {
-    #[inline]
-    pub(super) fn hasher(&self) -> &KeyHasher {
-        self.shards.hasher()
-    }
-
-    /// Decides where a known key makes it plain; `None` where that takes [`Store::decide`].
-    #[inline(always)] // part of `KeyedRateLimiter::settle_at`
-    pub(super) fn decide_plain(
-        &self,
-        key: K,
-        now: Nanos,
-        cost: u32,
-    ) -> Option<Result<Balance, Shortfall>> {
-        let place = self.shards.place(key);
-        let decided = self.shards.update_known(place, key, now, |rules, state| {
-            rules.decide_plain(state, now, cost)
-        });
-        match decided? {
-            Ok(balance) => Some(Ok(balance)),
-            Err(shortfall) => shortfall.map(Err),
-        }
-    }
-}
-
-impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
-    fn new(rules: P, max_keys: usize, when_full: WhenFull) -> Self {
-        Self {
-            shards: Shards::new(rules, max_keys),
-            when_full,
-            spill: CachePadded::new(Spill {
-                shared: Mutex::new((rules, [0; W])),
-                overflowed: AtomicU64::new(0),
-                refused: AtomicU64::new(0),
-            }),
-        }
-    }
-
-    fn decide(
-        &self,
-        key: K,
-        own: Option<&Quota>,
-        now: Nanos,
-        cost: u32,
-    ) -> Result<Balance, Refused> {
-        self.shards.update(
-            key,
-            now,
-            |rules, state, now| charge(rules, own, state, now, cost),
-            || self.decide_without_room(own, now, cost),
-        )
-    }
-
-    fn decide_undoably(
-        &self,
-        key: K,
-        own: Option<&Quota>,
-        now: Nanos,
-        cost: u32,
-    ) -> Result<(Balance, Option<Undo<K>>), Refused> {
-        self.shards.update(
-            key,
-            now,
-            |rules, state, now| {
-                let before = words(*state);
-                let balance = charge(rules, own, state, now, cost)?;
-                let after = words(*state);
-                Ok((balance, Some(Undo { key, before, after })))
-            },
-            || Ok((self.decide_without_room(own, now, cost)?, None)),
-        )
-    }
-
-    #[cold]
-    fn decide_without_room(
-        &self,
-        own: Option<&Quota>,
-        now: Nanos,
-        cost: u32,
-    ) -> Result<Balance, Refused> {
-        let mut shared = self.spill.shared.lock();
-        let (rules, state) = &mut *shared;
-        let no_room = Refused::NoRoom(rules.balance(own, [0; W], now));
-        if self.when_full == WhenFull::Refuse {
-            self.spill.refused.fetch_add(1, Ordering::Relaxed);
-            return Err(no_room);
-        }
-        self.spill.overflowed.fetch_add(1, Ordering::Relaxed);
-        // Under the store's quota: a key's own is for that key. What only fits that one finds no
-        // room here, but may when the key has a place.
-        charge(rules, None, state, now, cost).map_err(|refused| match (refused, own) {
-            (Refused::AboveBurst(_), Some(_)) => no_room,
-            (refused, _) => refused,
-        })
-    }
-
-    fn peek(&self, key: K, now: Nanos) -> Result<Balance, Refused> {
-        let (rules, state) = self.shards.read(key);
-        let unspent = rules.balance(None, state, now);
-        charge(&rules, None, &mut state.clone(), now, 1).map(|_| unspent)
-    }
-
-    fn balance(&self, key: K, own: Option<&Quota>, now: Nanos) -> Balance {
-        let (rules, state) = self.shards.read(key);
-        rules.balance(own, state, now)
-    }
-
-    fn plan<'a>(
-        &self,
-        key: K,
-        now: Nanos,
-        queue: impl Iterator<Item = (Option<&'a Quota>, u32)>,
-    ) -> Nanos {
-        let (rules, mut state) = self.shards.read(key);
-        queue.fold(now, |from, (own, cost)| {
-            rules.plan(own, &mut state, from, cost)
-        })
-    }
-
-    fn set_rules(&self, rules: P, now: Nanos) {
-        {
-            let mut shared = self.spill.shared.lock();
-            let (old, state) = *shared;
-            *shared = (rules, rules.carry(&old, state, now));
-        }
-        self.shards
-            .set_rules(rules, |old, state| rules.carry(old, state, now));
-    }
-
-    fn stats(&self) -> KeyedStats {
-        KeyedStats {
-            keys: self.shards.len(),
-            bytes: size_of::<Self>() + self.shards.bytes(),
-            evicted: self.shards.evicted(),
-            refused_new: self.spill.refused.load(Ordering::Relaxed),
-            overflowed: self.spill.overflowed.load(Ordering::Relaxed),
-        }
-    }
-}
-
-/// The words of a state in another number of them.
-fn words<const W: usize, const V: usize>(state: State<W>) -> State<V> {
-    std::array::from_fn(|at| state.get(at).copied().unwrap_or(0))
-}
-
-#[inline(always)]
-fn charge<P: KeyRules<W>, const W: usize>(
-    rules: &P,
-    own: Option<&Quota>,
-    state: &mut State<W>,
-    now: Nanos,
-    cost: u32,
-) -> Result<Balance, Refused> {
-    // Every burst is 1 or more: the usual cost needs no look at it.
-    if cost > 1
-        && let Some(balance) = above_burst(rules, own, *state, now, cost)
-    {
-        return Err(Refused::AboveBurst(balance));
-    }
-    match rules.decide(own, state, now, cost) {
-        Ok(balance) => Ok(balance),
-        Err(shortfall) => Err(Refused::Spent(shortfall)),
-    }
-}
-
-#[cold]
-fn above_burst<P: KeyRules<W>, const W: usize>(
-    rules: &P,
-    own: Option<&Quota>,
-    state: State<W>,
-    now: Nanos,
-    cost: u32,
-) -> Option<Balance> {
-    let balance = rules.balance(own, state, now);
-    (cost > balance.quota.burst_size()).then_some(balance)
 }

@@ -96,7 +96,7 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
         since: Nanos,
         now: Nanos,
     ) -> Swept {
-        let rules = &shard.rules;
+        let rules = &shard.rules.rules;
         let fresh = |state| rules.is_fresh(state, since);
         let swept = shard.table.sweep(slots, fresh, &self.hasher);
         if swept.gone > 0 {

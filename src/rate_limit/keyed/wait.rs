@@ -1,346 +1,272 @@
-//! Waiting for the turn of a key.
+//! Waiting for the turn of a key: what a limiter does with the queue at its desk.
+//!
+//! The desk's lock is taken first and the store's inside it, never the other way round.
 
-use std::collections::{HashMap, VecDeque};
-use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::task::Context;
 
-use pin_project_lite::pin_project;
-
+use super::desks::{Books, Desk, Grant, Verdict};
+use super::rules::Refused;
 use super::shared::Shared;
-use super::store::Undo;
 use super::stored::StoredKey;
-use crate::clock::{Nanos, Sleep};
-use crate::rate_limit::{Allowed, Quota, RateLimited, RateLimitedReason};
-use crate::sync::Mutex;
+use crate::clock::Nanos;
+use crate::rate_limit::queue::{Place, Waiter, Wakes};
+use crate::rate_limit::{Quota, RateLimitedReason};
 
-/// The calls that wait, by key: first come, first served for each key, and keys do not wait for
-/// each other.
-///
-/// Only the first of a key's queue asks the store; it sleeps until the store says it may, asks
-/// again, and hands over to the next. Whoever takes from the key without waiting (`check`) may
-/// get in between, and the first then sleeps on, but never past the wait it agreed to.
-pub(super) struct Waiters<K> {
-    queues: Mutex<Queues<K>>,
-    most: usize,
+/// What a waiting call asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ask<K> {
+    pub(super) key: K,
+    pub(super) own: Option<Quota>,
+    pub(super) cost: u32,
+    pub(super) since: Nanos,
+    pub(super) deadline: Nanos,
 }
 
-struct Queues<K> {
-    by_key: HashMap<K, VecDeque<Waiter>>,
-    waiting: usize,
-    next_id: u64,
-}
-
-struct Waiter {
-    id: u64,
-    own: Option<Quota>,
-    cost: u32,
-    waker: Option<Waker>,
-}
-
-/// What a call is while it waits.
-#[derive(Clone, Copy)]
-struct Ticket<K> {
-    id: u64,
-    key: K,
-}
-
-impl<K: StoredKey> Waiters<K> {
-    pub(super) fn new(most: usize) -> Self {
-        Self {
-            queues: Mutex::new(Queues {
-                by_key: HashMap::default(),
-                waiting: 0,
-                next_id: 0,
-            }),
-            most,
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.queues.lock().waiting
-    }
-
-    /// Wakes the first of every queue, to ask the store again.
-    pub(super) fn wake_first(&self) {
-        let wakers: Vec<Waker> = {
-            let mut queues = self.queues.lock();
-            let firsts = queues.by_key.values_mut();
-            firsts
-                .filter_map(|queue| queue.front_mut()?.waker.take())
-                .collect()
-        };
-        wakers.into_iter().for_each(Waker::wake);
-    }
-
-    fn is_first(&self, ticket: Ticket<K>) -> bool {
-        let queues = self.queues.lock();
-        let queue = queues.by_key.get(&ticket.key);
-        queue.and_then(VecDeque::front).map(|first| first.id) == Some(ticket.id)
-    }
-
-    /// Notes whom to wake.
-    fn park(&self, ticket: Ticket<K>, waker: &Waker) {
-        let replaced = {
-            let mut queues = self.queues.lock();
-            let queue = queues.by_key.get_mut(&ticket.key);
-            let own = queue.and_then(|queue| queue.iter_mut().find(|one| one.id == ticket.id));
-            own.and_then(|own| own.waker.replace(waker.clone()))
-        };
-        // Dropping a waker may run code of its executor, so not under the lock.
-        drop(replaced);
-    }
-
-    /// Leaves the queue and wakes whoever is first then.
-    fn leave(&self, ticket: Ticket<K>) {
-        let (left, next) = self.queues.lock().remove(ticket);
-        if let Some(next) = next {
-            next.wake();
-        }
-        drop(left);
-    }
-}
-
-impl<K: StoredKey> Queues<K> {
-    fn push(&mut self, key: K, own: Option<Quota>, cost: u32) -> Ticket<K> {
-        let id = self.next_id;
-        self.next_id += 1;
-        self.waiting += 1;
-        self.by_key.entry(key).or_default().push_back(Waiter {
-            id,
-            own,
-            cost,
-            waker: None,
-        });
-        Ticket { id, key }
-    }
-
-    /// Takes a call out; with it, whom to wake because it has become the first.
-    fn remove(&mut self, ticket: Ticket<K>) -> (Option<Waiter>, Option<Waker>) {
-        let Some(queue) = self.by_key.get_mut(&ticket.key) else {
-            return (None, None);
-        };
-        // Ids of a queue ascend.
-        let Ok(at) = queue.binary_search_by_key(&ticket.id, |one| one.id) else {
-            return (None, None);
-        };
-        let left = queue.remove(at);
-        self.waiting -= 1;
-        let next = if at == 0 {
-            queue.front_mut().and_then(|first| first.waker.take())
-        } else {
-            None
-        };
-        if queue.is_empty() {
-            self.by_key.remove(&ticket.key);
-            // A burst of waiters is no reason to keep their room for ever.
-            if self.by_key.is_empty() {
-                self.by_key = HashMap::default();
-            }
-        }
-        (left, next)
-    }
-}
-
-pin_project! {
-    /// A call that waits for its turn, from
-    /// [`KeyedRateLimiter::wait`](super::KeyedRateLimiter::wait).
-    ///
-    /// The place in the queue is taken when it is made, not when it is first polled. Dropping it
-    /// gives the place to the next and spends nothing.
-    #[must_use = "futures do nothing unless polled"]
-    pub struct KeyedWait<K: StoredKey> {
-        place: Place<K>,
-        until: Nanos,
-        #[pin]
-        sleep: Option<Sleep>,
-    }
-}
-
-struct Place<K: StoredKey> {
-    shared: Arc<Shared<K>>,
-    stage: Stage<K>,
-    since: Nanos,
-    deadline: Nanos,
-    own: Option<Quota>,
-    cost: u32,
-}
-
-enum Stage<K> {
-    Queued(Ticket<K>),
-    Decided(Result<(Allowed, Option<Undo<K>>), RateLimited>),
-    Done,
-}
-
-impl<K: StoredKey> KeyedWait<K> {
-    /// Queues for `key`, or decides at once where there is nothing to wait for.
-    pub(super) fn new(
-        shared: &Arc<Shared<K>>,
-        key: K,
-        own: Option<Quota>,
-        now: Nanos,
-        cost: u32,
-        most: Duration,
-    ) -> Self {
-        let deadline = now.plus(most);
-        Self {
-            place: Place {
-                stage: shared.queue(key, own, now, cost, deadline),
-                shared: shared.clone(),
-                since: now,
-                deadline,
-                own,
-                cost,
-            },
-            until: Nanos::ZERO,
-            sleep: None,
-        }
-    }
+/// What a call that waits does next.
+pub(super) enum Step {
+    Done(Verdict),
+    /// Nothing until the clock reads this, or it is woken.
+    Sleep(Nanos),
 }
 
 impl<K: StoredKey> Shared<K> {
-    fn queue(
-        &self,
-        key: K,
-        own: Option<Quota>,
-        now: Nanos,
-        cost: u32,
-        deadline: Nanos,
-    ) -> Stage<K> {
-        // The store's locks are only ever taken inside this one, never the other way round.
-        let mut queues = self.waiters.queues.lock();
-        let queue = queues.by_key.get(&key);
-        if queue.is_none() {
-            match self.decide_undoably(key, own.as_ref(), now, cost) {
-                Err(refusal) if refusal.reason() == RateLimitedReason::Spent => {}
-                decided => return Stage::Decided(decided),
-            }
-        } else if let Err(refusal) = self.may_ever_fit(key, own.as_ref(), now, cost) {
-            return Stage::Decided(Err(refusal));
+    fn at_desk<T>(&self, key: K, work: impl FnOnce(&mut Desk) -> (T, Wakes)) -> T {
+        self.desks.at(key.place(self.store.hasher()), key, work)
+    }
+
+    /// Decides at once or takes a place in the queue.
+    pub(super) fn join(&self, ask: &Ask<K>) -> Result<Place, Verdict> {
+        let (key, own, now) = (ask.key, ask.own.as_ref(), ask.since);
+        if let Err(refusal) = self.check_own(key, own, now) {
+            return Err(self.held_back(refusal).map(|allowed| (allowed, None)));
         }
-        let ahead = queue.into_iter().flatten();
-        let calls = ahead
-            .map(|one| (one.own.as_ref(), one.cost))
-            .chain([(own.as_ref(), cost)]);
-        let turn = self.store.plan(key, now, calls);
-        let refused = if turn > deadline {
+        if self.shadow {
+            return Err(self
+                .decide(key, own, now, ask.cost)
+                .map(|allowed| (allowed, None)));
+        }
+        self.at_desk(key, |desk| {
+            let wakes = self.serve_at(desk, key, now);
+            (self.join_at(desk, ask), wakes)
+        })
+    }
+
+    fn join_at(&self, desk: &mut Desk, ask: &Ask<K>) -> Result<Place, Verdict> {
+        let (key, own, now, cost) = (ask.key, ask.own.as_ref(), ask.since, ask.cost);
+        if desk.queue.len() == 0 {
+            let waiter = (ask.own, now, cost);
+            if let Some(verdict) = self.grant(&mut desk.books, key, waiter, now) {
+                return Err(verdict);
+            }
+        }
+        let ahead = desk.queue.iter();
+        let Some(turn) = self.turn(key, now, ahead, (ask.own, cost)) else {
+            return Err(self.refuse_cost(&mut desk.books, key, (ask.own, now, cost), now));
+        };
+        let reason = if turn > ask.deadline {
             RateLimitedReason::WaitTooLong
-        } else if queues.waiting >= self.waiters.most {
+        } else if !self.desks.take_seat(desk) {
             RateLimitedReason::QueueFull
         } else {
-            return Stage::Queued(queues.push(key, own, cost));
+            return Ok(desk.queue.join(cost, ask.deadline, ask.own));
         };
-        Stage::Decided(Err(self.too_late(key, own.as_ref(), now, turn, refused)))
+        Err(self.too_late(key, own, now, turn, (cost, reason)))
     }
-}
 
-impl<K: StoredKey> Future for KeyedWait<K> {
-    type Output = Result<Allowed, RateLimited>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        loop {
-            let ticket = match std::mem::replace(&mut this.place.stage, Stage::Done) {
-                Stage::Queued(ticket) => ticket,
-                Stage::Decided(decided) => {
-                    return Poll::Ready(decided.map(|(allowed, _)| allowed));
-                }
-                Stage::Done => panic!("`KeyedWait` polled after it was ready"),
-            };
-            this.place.stage = Stage::Queued(ticket);
-            // Before looking whether it is the first, so that becoming so in between wakes it.
-            this.place.shared.waiters.park(ticket, cx.waker());
-            let until = match this.place.attempt(ticket) {
-                Attempt::Decided(decided) => {
-                    this.sleep.set(None);
-                    this.place.leave(ticket);
-                    return Poll::Ready(decided);
-                }
-                Attempt::Again(until) => until,
-            };
-            if *this.until != until || this.sleep.is_none() {
-                *this.until = until;
-                let sleep = this.place.shared.clock.sleep_until(until);
-                this.sleep.set(Some(sleep));
+    /// Looks whether the turn of `place` has come.
+    pub(super) fn look(&self, place: Place, ask: &Ask<K>, cx: &mut Context<'_>) -> Step {
+        let (key, now) = (ask.key, self.clock.now());
+        // Cloned here: what a waker does is its executor's affair, and not for under the lock.
+        let waker = cx.waker().clone();
+        self.at_desk(key, |desk| {
+            let wakes = self.serve_at(desk, key, now);
+            let queue = &mut desk.queue;
+            if let Some(verdict) = queue.verdict(place) {
+                return (Step::Done(verdict), wakes);
             }
-            if let Some(sleep) = this.sleep.as_mut().as_pin_mut()
-                && sleep.poll(cx).is_pending()
+            let ahead = queue.iter().take_while(|waiter| waiter.place() != place);
+            let turn = self.turn(key, now, ahead, (ask.own, ask.cost));
+            let turn = turn.unwrap_or(Nanos::MAX);
+            if now >= ask.deadline && !queue.is_head(place) {
+                let (_, left) = queue.leave(place);
+                let why = (ask.cost, RateLimitedReason::WaitTooLong);
+                let verdict = self.too_late(key, ask.own.as_ref(), now, turn, why);
+                return (Step::Done(verdict), wakes.and(left));
+            }
+            let parked = queue.park(place, waker);
+            (Step::Sleep(turn.min(ask.deadline)), wakes.and(parked))
+        })
+    }
+
+    /// Serves whoever's turn it is with `key`, and has the first look again at when its turn is.
+    pub(super) fn serve(&self, key: K, now: Nanos) {
+        if self.desks.waiting() == 0 {
+            return;
+        }
+        self.at_desk(key, |desk| {
+            let served = self.serve_at(desk, key, now);
+            ((), served.and(desk.queue.wake_head()))
+        });
+    }
+
+    fn serve_at(&self, desk: &mut Desk, key: K, now: Nanos) -> Wakes {
+        let (queue, books) = (&mut desk.queue, &mut desk.books);
+        queue.serve(|head| self.verdict(books, key, head, now))
+    }
+
+    /// The verdict on the first: granted if its turn has come, and came in time however late it is
+    /// noticed; refused if it did not come in time.
+    fn verdict(
+        &self,
+        books: &mut Books,
+        key: K,
+        head: &Waiter<Option<Quota>>,
+        now: Nanos,
+    ) -> Option<Verdict> {
+        let in_time = now.min(head.deadline);
+        let granted = self.grant(books, key, (head.along, in_time, head.cost), now);
+        if granted.is_some() || now < head.deadline {
+            return granted;
+        }
+        let turn = self.turn(key, now, std::iter::empty(), (head.along, head.cost));
+        let turn = turn.unwrap_or(Nanos::MAX);
+        let why = (head.cost, RateLimitedReason::WaitTooLong);
+        Some(self.too_late(key, head.along.as_ref(), now, turn, why))
+    }
+
+    /// Admits or refuses for good; `None` where what is asked may fit later.
+    fn grant(
+        &self,
+        books: &mut Books,
+        key: K,
+        (own, at, cost): (Option<Quota>, Nanos, u32),
+        now: Nanos,
+    ) -> Option<Verdict> {
+        let (decision, granted) = self.store.grant(key, own.as_ref(), at, now, cost);
+        if let Err(Refused::Spent(_)) = decision.outcome {
+            return None;
+        }
+        let grant = granted.map(|granted| books.enter(&granted, self.kinds.len()));
+        Some(self.outcome(decision).map(|allowed| (allowed, grant)))
+    }
+
+    /// Admits or refuses at once what may be given back or settled later.
+    pub(super) fn reserve(&self, key: K, now: Nanos, estimate: u32) -> Verdict {
+        self.at_desk(key, |desk| {
+            let (decision, granted) = self.store.grant(key, None, now, now, estimate);
+            let grant = granted.map(|granted| desk.books.enter(&granted, self.kinds.len()));
+            let verdict = self.outcome(decision).map(|allowed| (allowed, grant));
+            (verdict, Wakes::default())
+        })
+    }
+
+    /// Refuses a cost above the burst; or decides, where new quotas have made it fit meanwhile.
+    fn refuse_cost(
+        &self,
+        books: &mut Books,
+        key: K,
+        waiter: (Option<Quota>, Nanos, u32),
+        now: Nanos,
+    ) -> Verdict {
+        let (own, _, cost) = waiter;
+        self.grant(books, key, waiter, now).unwrap_or_else(|| {
+            let why = (cost, RateLimitedReason::WaitTooLong);
+            self.too_late(key, own.as_ref(), now, Nanos::MAX, why)
+        })
+    }
+
+    /// When a call behind those of `ahead` has its turn, if nobody else comes and it ever has.
+    fn turn<'a>(
+        &self,
+        key: K,
+        now: Nanos,
+        ahead: impl Iterator<Item = &'a Waiter<Option<Quota>>>,
+        (own, cost): (Option<Quota>, u32),
+    ) -> Option<Nanos> {
+        let ahead = ahead.map(|waiter| (waiter.along.as_ref(), waiter.cost));
+        let mut last = None;
+        let queue = ahead.chain([(own.as_ref(), cost)]);
+        self.store.plan(key, now, queue, |turn| last = turn);
+        last
+    }
+
+    /// Turns away those whose turn no longer fits their time, of all keys, and serves the rest.
+    pub(super) fn plan_anew(&self, now: Nanos) {
+        for (place, key) in self.desks.waited_for() {
+            self.desks.at(place, key, |desk| {
+                let turned_away = self.turn_away(desk, key, now);
+                let served = self.serve_at(desk, key, now);
+                ((), turned_away.and(served).and(desk.queue.wake_head()))
+            });
+        }
+    }
+
+    fn turn_away(&self, desk: &mut Desk, key: K, now: Nanos) -> Wakes {
+        let mut turns = Vec::with_capacity(desk.queue.len());
+        let asked = desk.queue.iter();
+        let asked = asked.map(|waiter| (waiter.along.as_ref(), waiter.cost));
+        self.store.plan(key, now, asked, |turn| turns.push(turn));
+        let (mut turns, books) = (turns.into_iter(), &mut desk.books);
+        desk.queue.turn_away(|waiter| {
+            let asked = (waiter.along, now, waiter.cost);
+            match turns.next().flatten() {
+                None => Some(self.refuse_cost(books, key, asked, now)),
+                Some(turn) if turn > waiter.deadline => {
+                    let why = (waiter.cost, RateLimitedReason::WaitTooLong);
+                    Some(self.too_late(key, waiter.along.as_ref(), now, turn, why))
+                }
+                Some(_) => None,
+            }
+        })
+    }
+
+    /// Gives up `place`, and what it was granted without having heard of it.
+    pub(super) fn leave(&self, place: Place, ask: &Ask<K>) {
+        let unheard = self.at_desk(ask.key, |desk| desk.queue.leave(place));
+        if let Some(verdict) = unheard {
+            self.give_back(verdict, ask);
+        }
+    }
+
+    pub(super) fn give_back(&self, unheard: Verdict, ask: &Ask<K>) {
+        if let Ok((_, Some(grant))) = unheard {
+            self.refund(ask.key, ask.own.as_ref(), &grant, ask.cost);
+        }
+    }
+
+    /// Gives back up to `cost` of `grant`, as far as time has not given it back yet, and closes it.
+    ///
+    /// The clock is read once the state is known: by a reading made before, what others have been
+    /// admitted for since would be given back a second time.
+    pub(super) fn refund(&self, key: K, own: Option<&Quota>, grant: &Grant, cost: u32) {
+        let now = || self.clock.now();
+        self.at_desk(key, |desk| {
+            let (store, generation) = (&self.store, grant.generation);
+            if let Some(charge) = desk.books.close(grant)
+                && let Some(given) = store.refund(key, own, now, cost, generation, &charge)
             {
-                return Poll::Pending;
+                desk.books.gave(grant, &given);
             }
-            this.sleep.set(None);
-        }
-    }
-}
-
-enum Attempt {
-    Decided(Result<Allowed, RateLimited>),
-    /// Not yet: ask again then, or when woken.
-    Again(Nanos),
-}
-
-impl<K: StoredKey> Place<K> {
-    fn attempt(&self, ticket: Ticket<K>) -> Attempt {
-        let now = self.shared.clock.now();
-        let own = self.own.as_ref();
-        let first = self.shared.waiters.is_first(ticket);
-        let turn = if first {
-            match self.shared.decide(ticket.key, own, now, self.cost) {
-                Ok(allowed) => return Attempt::Decided(Ok(self.waited(allowed, now))),
-                Err(refusal) if refusal.reason() != RateLimitedReason::Spent => {
-                    return Attempt::Decided(Err(refusal));
-                }
-                Err(refusal) => now.plus(refusal.retry_after().unwrap_or(Duration::MAX)),
-            }
-        } else {
-            // Looks up once its time is over; until then those before it wake it.
-            now.max(self.deadline).plus(Duration::from_nanos(1))
-        };
-        // At the end of time no later instant is left to ask again at.
-        let over = now > self.deadline || now == Nanos::MAX;
-        if over || (first && turn > self.deadline) {
-            let reason = RateLimitedReason::WaitTooLong;
-            let refusal = self.shared.too_late(ticket.key, own, now, turn, reason);
-            return Attempt::Decided(Err(refusal));
-        }
-        Attempt::Again(turn)
+            let served = self.serve_at(desk, key, now());
+            ((), served.and(desk.queue.wake_head()))
+        });
     }
 
-    fn waited(&self, mut allowed: Allowed, now: Nanos) -> Allowed {
-        allowed.set_waited(now.since(self.since).into());
-        allowed
+    /// Closes `grant`, of which nothing comes back.
+    pub(super) fn keep(&self, key: K, grant: &Grant) {
+        self.at_desk(key, |desk| {
+            desk.books.close(grant);
+            ((), Wakes::default())
+        });
     }
 
-    fn leave(&mut self, ticket: Ticket<K>) {
-        self.stage = Stage::Done;
-        self.shared.waiters.leave(ticket);
-    }
-}
-
-impl<K: StoredKey> Drop for Place<K> {
-    fn drop(&mut self) {
-        match std::mem::replace(&mut self.stage, Stage::Done) {
-            Stage::Queued(ticket) => self.leave(ticket),
-            Stage::Decided(Ok((_, Some(undo)))) => {
-                if self.shared.store.undo(undo) {
-                    self.shared.waiters.wake_first();
-                }
-            }
-            Stage::Decided(_) | Stage::Done => {}
-        }
-    }
-}
-
-impl<K: StoredKey> fmt::Debug for KeyedWait<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stage = match self.place.stage {
-            Stage::Queued(_) => "Queued",
-            Stage::Decided(_) => "Decided",
-            Stage::Done => "Done",
-        };
-        write!(f, "KeyedWait({stage})")
+    /// Forgets what `key` has spent, and what might come back of it; whether there was anything.
+    pub(super) fn reset(&self, key: K) -> bool {
+        let known = self.at_desk(key, |desk| {
+            desk.books = self.desks.open_books();
+            (self.store.forget(key), Wakes::default())
+        });
+        self.serve(key, self.clock.now());
+        known
     }
 }

@@ -1,0 +1,267 @@
+use crossbeam_utils::CachePadded;
+
+use super::KeyedStats;
+use super::hasher::KeyHasher;
+use super::one_word::OneWord;
+use super::rules::{Balances, Charge, KeyRules, PerQuota, Refused};
+use super::shards::{InForce, Shards};
+use super::stored::StoredKey;
+use super::table::State;
+use crate::WhenFull;
+use crate::clock::Nanos;
+use crate::rate_limit::Quota;
+use crate::rate_limit::algorithm::{Balance, Shortfall};
+use crate::sync::{AtomicU64, Mutex, Ordering};
+
+/// The store of keys, `W` words each, and what stands in for it when it is full.
+pub(super) struct Keys<K, P, const W: usize> {
+    pub(super) shards: Shards<K, P, W>,
+    when_full: WhenFull,
+    spill: CachePadded<Spill<P, W>>,
+}
+
+struct Spill<P, const W: usize> {
+    /// The state that all keys without a place share.
+    shared: Mutex<(P, State<W>)>,
+    overflowed: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// An admission, or what to refuse with, and how all quotas stand where there are several.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decision {
+    pub(super) outcome: Result<Balance, Refused>,
+    pub(super) balances: Option<Balances>,
+}
+
+/// A charge that some of may be given back.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Granted {
+    pub(super) generation: u64,
+    pub(super) marks: PerQuota,
+}
+
+impl<K: StoredKey> Keys<K, OneWord, 1> {
+    #[inline]
+    pub(super) fn hasher(&self) -> &KeyHasher {
+        self.shards.hasher()
+    }
+
+    /// Decides where a known key makes it plain; `None` where that takes `decide`.
+    #[inline(always)] // part of `KeyedRateLimiter::settle_at`
+    pub(super) fn decide_plain(
+        &self,
+        key: K,
+        now: Nanos,
+        cost: u32,
+    ) -> Option<Result<Balance, Shortfall>> {
+        let place = self.shards.place(key);
+        let decided = self
+            .shards
+            .update_known(place, key, now, |in_force, state| {
+                in_force.rules.decide_plain(state, now, cost)
+            });
+        match decided? {
+            Ok(balance) => Some(Ok(balance)),
+            Err(shortfall) => shortfall.map(Err),
+        }
+    }
+}
+
+impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
+    pub(super) fn new(rules: P, max_keys: usize, when_full: WhenFull) -> Self {
+        Self {
+            shards: Shards::new(rules.clone(), max_keys),
+            when_full,
+            spill: CachePadded::new(Spill {
+                shared: Mutex::new((rules, [0; W])),
+                overflowed: AtomicU64::new(0),
+                refused: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    pub(super) fn decide(&self, key: K, own: Option<&Quota>, now: Nanos, cost: u32) -> Decision {
+        self.shards.update(
+            key,
+            now,
+            |in_force, state, now| decide(&in_force.rules, own, state, now, cost),
+            || self.decide_without_room(own, now, cost),
+        )
+    }
+
+    /// Charges `cost` at `now` if it fits at `at` too, an instant not later. What goes to the
+    /// shared state cannot be given back.
+    pub(super) fn grant(
+        &self,
+        key: K,
+        own: Option<&Quota>,
+        at: Nanos,
+        now: Nanos,
+        cost: u32,
+    ) -> (Decision, Option<Granted>) {
+        let grant = |in_force: &InForce<P>, state: &mut State<W>, now: Nanos| {
+            let rules = &in_force.rules;
+            // The later instant is that of a new key whose place was swept meanwhile.
+            let at = if at < now { at } else { now };
+            let early = decide(rules, own, &mut state.clone(), at, cost);
+            if early.outcome.is_err() {
+                return (
+                    decide(rules, own, &mut state.clone(), now, cost).or(early),
+                    None,
+                );
+            }
+            let decision = decide(rules, own, state, now, cost);
+            let granted = decision.outcome.is_ok().then(|| Granted {
+                generation: in_force.generation,
+                marks: rules.marks(state, now),
+            });
+            (decision, granted)
+        };
+        let without_room = || (self.decide_without_room(own, now, cost), None);
+        self.shards.update(key, now, grant, without_room)
+    }
+
+    /// Gives back up to `cost` of a charge, as far as time has not given it back yet; how much.
+    pub(super) fn refund(
+        &self,
+        key: K,
+        own: Option<&Quota>,
+        now: impl FnOnce() -> Nanos,
+        cost: u32,
+        generation: u64,
+        charge: &Charge,
+    ) -> Option<PerQuota> {
+        self.shards.relieve(key, now, |in_force, state, now| {
+            if in_force.generation != generation {
+                return PerQuota::default();
+            }
+            in_force.rules.refund(own, state, now, cost, charge)
+        })
+    }
+
+    /// Charges `cost` whether it fits or not; where there is no room, to the shared state.
+    pub(super) fn charge(&self, key: K, now: Nanos, cost: u32) {
+        self.shards.update(
+            key,
+            now,
+            |in_force, state, now| in_force.rules.charge(state, now, cost),
+            || self.charge_without_room(now, cost),
+        );
+    }
+
+    fn charge_without_room(&self, now: Nanos, cost: u32) {
+        if self.when_full == WhenFull::Refuse {
+            return;
+        }
+        let mut shared = self.spill.shared.lock();
+        let (rules, state) = &mut *shared;
+        rules.charge(state, now, cost);
+    }
+
+    #[cold]
+    fn decide_without_room(&self, own: Option<&Quota>, now: Nanos, cost: u32) -> Decision {
+        let mut shared = self.spill.shared.lock();
+        let (rules, state) = &mut *shared;
+        let fresh = [0; W];
+        let no_room = Decision {
+            outcome: Err(Refused::NoRoom(rules.balance(own, &fresh, now))),
+            balances: rules.balances(&fresh, now),
+        };
+        if self.when_full == WhenFull::Refuse {
+            self.spill.refused.fetch_add(1, Ordering::Relaxed);
+            return no_room;
+        }
+        self.spill.overflowed.fetch_add(1, Ordering::Relaxed);
+        // Under the store's quotas: a key's own is for that key. What only fits that one finds no
+        // room here, but may when the key has a place.
+        let decision = decide(rules, None, state, now, cost);
+        match (decision.outcome, own) {
+            (Err(Refused::AboveBurst(_)), Some(_)) => no_room,
+            _ => decision,
+        }
+    }
+
+    pub(super) fn peek(&self, key: K, now: Nanos) -> Decision {
+        let (in_force, state) = self.shards.read(key);
+        let rules = &in_force.rules;
+        let decision = decide(rules, None, &mut state.clone(), now, 1);
+        Decision {
+            outcome: decision.outcome.map(|_| rules.balance(None, &state, now)),
+            balances: rules.balances(&state, now),
+        }
+    }
+
+    /// What is left to `key` of the quota that is the last to admit `cost`, and of all.
+    pub(super) fn slowest(
+        &self,
+        key: K,
+        own: Option<&Quota>,
+        now: Nanos,
+        cost: u32,
+    ) -> (Balance, Option<Balances>) {
+        let (in_force, state) = self.shards.read(key);
+        let rules = &in_force.rules;
+        let slowest = rules.slowest(own, &state, now, cost);
+        (slowest, rules.balances(&state, now))
+    }
+
+    pub(super) fn plan<'a>(
+        &self,
+        key: K,
+        now: Nanos,
+        queue: impl Iterator<Item = (Option<&'a Quota>, u32)>,
+        mut turn: impl FnMut(Option<Nanos>),
+    ) {
+        let (in_force, mut state) = self.shards.read(key);
+        let mut from = now;
+        for (own, cost) in queue {
+            // One that costs more than is ever admitted is turned away and delays nobody.
+            let at = in_force.rules.plan(own, &mut state, from, cost);
+            from = at.unwrap_or(from);
+            turn(at);
+        }
+    }
+
+    pub(super) fn set_rules(&self, rules: P, now: Nanos) {
+        {
+            let mut shared = self.spill.shared.lock();
+            let state = rules.carry(&shared.0, shared.1, now);
+            *shared = (rules.clone(), state);
+        }
+        self.shards
+            .set_rules(rules, |old, new, state| new.carry(old, state, now));
+    }
+
+    pub(super) fn stats(&self) -> KeyedStats {
+        KeyedStats {
+            keys: self.shards.len(),
+            bytes: size_of::<Self>() + self.shards.bytes(),
+            evicted: self.shards.evicted(),
+            refused_new: self.spill.refused.load(Ordering::Relaxed),
+            overflowed: self.spill.overflowed.load(Ordering::Relaxed),
+            held_back: 0,
+        }
+    }
+}
+
+impl Decision {
+    /// This one, unless it admits where `other` does not.
+    fn or(self, other: Self) -> Self {
+        if self.outcome.is_ok() { other } else { self }
+    }
+}
+
+fn decide<P: KeyRules<W>, const W: usize>(
+    rules: &P,
+    own: Option<&Quota>,
+    state: &mut State<W>,
+    now: Nanos,
+    cost: u32,
+) -> Decision {
+    let outcome = rules.decide(own, state, now, cost);
+    Decision {
+        outcome,
+        balances: rules.balances(state, now),
+    }
+}
