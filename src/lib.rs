@@ -61,7 +61,7 @@
 //! |---|---|---|
 //! | `http` | yes | the modules `http` and `grpc`: responders, client addresses, classifiers |
 //! | `axum` | no | keys from `ConnectInfo` and `MatchedPath` |
-//! | `tonic` | no | refusals whose `source()` chain ends in a `tonic::Status`; keys from tonic's connection info |
+//! | `tonic` | no | refusals whose `source()` chain ends in a `tonic::Status`, and which become one by `.flatten_error()`; keys from tonic's connection info |
 //! | `quanta` | no | `Clock::tsc()` |
 //!
 //! # Panics

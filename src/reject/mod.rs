@@ -3,7 +3,7 @@
 //! | way | the service's `Error` | for |
 //! |---|---|---|
 //! | default ([`AsError`]) | [`Error<R, E>`]: `Refused(R)` or `Inner(E)` | typed stacks: hyper, reqwest, a tonic channel |
-//! | `.flatten_error()` ([`FlattenError`]) | `E`, where `E: From<R>` | `BoxError` stacks (Timeout, Buffer), own error enums, `tonic::Status` |
+//! | `.flatten_error()` ([`FlattenError`]) | `E`, where `E: From<R>` | `BoxError` stacks (Timeout, Buffer), own error enums, `tonic::Status` (feature `tonic`) |
 //! | `.respond_with(f)` ([`RespondWith`]) | `E`, unchanged | axum routers and tonic servers: `f` makes the response |
 //!
 //! `R` is [`RateLimited`](crate::rate_limit::RateLimited) or

@@ -1,11 +1,14 @@
 use std::time::Duration;
 
-use tonic::Code;
 use tonic::transport::Endpoint;
+use tonic::{Code, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
-use tower::ServiceBuilder;
+use tonic_types::StatusExt;
+use tower::{ServiceBuilder, ServiceExt};
+use tower_sluice::circuit_breaker::{CircuitState, Outcome};
 use tower_sluice::clock::Clock;
+use tower_sluice::grpc::CodeClassifier;
 use tower_sluice::{
     CircuitBreaker, CircuitBreakerLayer, CircuitPolicy, Quota, RateLimitLayer, RateLimiter,
 };
@@ -47,5 +50,51 @@ async fn a_refusal_in_the_default_form_reaches_a_tonic_client_as_its_status() {
         limited.message().contains("calls"),
         "named: {}",
         limited.message()
+    );
+    let wait = Duration::from_secs(3_600 - 600);
+    let pushback = limited.metadata().get("grpc-retry-pushback-ms");
+    assert_eq!(pushback.expect("a delay"), "3000000");
+    let info = limited.get_details_retry_info().expect("retry info");
+    assert_eq!(info.retry_delay, Some(wait), "as a server's refusal has it");
+    assert!(open.metadata().is_empty(), "no wait is known, nor made up");
+}
+
+#[tokio::test]
+async fn a_refusal_flattens_into_a_status_and_is_still_known_for_one() {
+    let time = Clock::manual();
+    let breaker = |name| {
+        let policy = CircuitPolicy::builder().consecutive(1).build();
+        CircuitBreaker::builder(name, policy.expect("valid")).clock(&time)
+    };
+    let (outer, inner) = (breaker("outer").build(), breaker("inner").build());
+    inner.force_open();
+    let limiter = RateLimiter::builder(Quota::per_hour(1))
+        .clock(&time)
+        .build();
+    let strict = CodeClassifier::new()
+        .outcome(Code::ResourceExhausted.into(), Outcome::Failure)
+        .outcome(Code::Unavailable.into(), Outcome::Failure);
+    let service = ServiceBuilder::new()
+        .layer(
+            CircuitBreakerLayer::from(outer.clone())
+                .classify(strict)
+                .flatten_error(),
+        )
+        .layer(RateLimitLayer::from(limiter.expect("valid")).flatten_error())
+        .layer(CircuitBreakerLayer::from(inner).flatten_error())
+        .service_fn(async |()| Ok::<_, Status>(http::Response::new(())));
+    for code in [Code::Unavailable, Code::ResourceExhausted] {
+        let status = service.clone().oneshot(()).await.expect_err("refused");
+        assert_eq!(status.code(), code, "{status}");
+        let told = status
+            .get_details_retry_info()
+            .and_then(|info| info.retry_delay);
+        let wait = (code == Code::ResourceExhausted).then_some(Duration::from_secs(3_600));
+        assert_eq!(told, wait);
+    }
+    assert_eq!(
+        outer.state(),
+        CircuitState::Closed,
+        "no failure of the host"
     );
 }

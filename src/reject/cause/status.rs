@@ -1,9 +1,13 @@
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use tonic::{Code, Status};
+use http::header::CONTENT_TYPE;
+use tonic::Status;
 
-use crate::reject::{Refusal, RefusalKind};
+use crate::circuit_breaker::CircuitOpen;
+use crate::grpc;
+use crate::rate_limit::RateLimited;
+use crate::reject::Refusal;
 
 /// The `Status` a refusal stands for, made when someone first looks for it: a refusal whose
 /// chain nobody walks costs no allocation.
@@ -15,14 +19,34 @@ impl Cause {
         &self,
         refusal: &impl Refusal,
     ) -> Option<&(dyn std::error::Error + 'static)> {
-        let code = match refusal.kind() {
-            RefusalKind::Limited => Code::ResourceExhausted,
-            RefusalKind::Unavailable => Code::Unavailable,
-        };
-        Some(
-            self.0
-                .get_or_init(|| Status::new(code, refusal.to_string())),
-        )
+        Some(self.0.get_or_init(|| status_of(refusal)))
+    }
+}
+
+/// What a client makes of [`grpc::respond`], so that a refusal reads the same whichever side of
+/// the network it was made on.
+fn status_of(refusal: &impl Refusal) -> Status {
+    let response: http::Response<()> = grpc::respond(refusal);
+    let (mut head, ()) = response.into_parts();
+    head.headers.remove(CONTENT_TYPE);
+    Status::from_header_map(&head.headers).expect("`grpc-status` is among the headers")
+}
+
+/// The status that [`grpc::respond`] would answer with; its `source()` is the refusal.
+impl From<RateLimited> for Status {
+    fn from(refusal: RateLimited) -> Self {
+        let mut status = status_of(&refusal);
+        status.set_source(Arc::new(refusal));
+        status
+    }
+}
+
+/// The status that [`grpc::respond`] would answer with; its `source()` is the refusal.
+impl From<CircuitOpen> for Status {
+    fn from(refusal: CircuitOpen) -> Self {
+        let mut status = status_of(&refusal);
+        status.set_source(Arc::new(refusal));
+        status
     }
 }
 
