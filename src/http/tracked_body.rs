@@ -66,10 +66,11 @@ where
     pub(super) fn tracked(inner: B, call: Answered<'_, C, State>, no_body: bool) -> Self {
         let mut call = Some(TrackedCall::new(call));
         let on_panic = OnPanic::new(&mut call);
-        let at_end = no_body || inner.is_end_stream();
         let left = inner.size_hint().exact();
+        let all = left == Some(0) && !on_panic.waits_for_trailers::<B::Error>();
+        let at_end = no_body || inner.is_end_stream();
         on_panic.disarm();
-        if at_end || (left == Some(0) && !waits_for_trailers::<B::Error, _, _>(&call)) {
+        if at_end || all {
             end::<B::Error, _, _>(&mut call, None, None);
         }
         Self { inner, call, left }
@@ -94,7 +95,14 @@ where
         }
         let on_panic = OnPanic::new(this.call);
         let polled = this.inner.as_mut().poll_frame(cx);
-        let at_end = matches!(polled, Poll::Ready(Some(Ok(_)))) && this.inner.is_end_stream();
+        let frame = match &polled {
+            Poll::Ready(Some(Ok(frame))) => Some(frame),
+            _ => None,
+        };
+        let at_end = frame.is_some_and(|frame| {
+            let all = is_last::<B>(this.left, frame) && !on_panic.waits_for_trailers::<B::Error>();
+            all || this.inner.is_end_stream()
+        });
         on_panic.disarm();
 
         match &polled {
@@ -103,9 +111,7 @@ where
             Poll::Ready(Some(Err(error))) => end(this.call, None, Some(error)),
             Poll::Ready(Some(Ok(frame))) => {
                 let trailers = frame.trailers_ref();
-                let all = is_last::<B>(this.left, frame)
-                    && !waits_for_trailers::<B::Error, _, _>(this.call);
-                if at_end || all || trailers.is_some() {
+                if at_end || trailers.is_some() {
                     end::<B::Error, _, _>(this.call, trailers, None);
                 }
             }
@@ -129,14 +135,6 @@ fn is_last<B: Body>(left: &mut Option<u64>, frame: &Frame<B::Data>) -> bool {
     };
     *left = left.saturating_sub(data.remaining() as u64);
     *left == 0
-}
-
-fn waits_for_trailers<BodyError, C, State>(call: &Option<TrackedCall<C, State>>) -> bool
-where
-    C: ClassifyEnd<State, BodyError>,
-{
-    call.as_ref()
-        .is_some_and(TrackedCall::waits_for_trailers::<BodyError>)
 }
 
 /// Ends `call`, which is then gone.

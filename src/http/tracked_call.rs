@@ -35,7 +35,7 @@ impl<C: Clone, State> TrackedCall<C, State> {
 }
 
 impl<C, State> TrackedCall<C, State> {
-    pub(super) fn waits_for_trailers<BodyError>(&self) -> bool
+    fn waits_for_trailers<BodyError>(&self) -> bool
     where
         C: ClassifyEnd<State, BodyError>,
     {
@@ -113,12 +113,20 @@ impl Drop for Judging {
 }
 
 /// Records the call as a panicked one if it goes out of scope by unwinding: it stands on the
-/// stack around the inner body's code.
+/// stack around the code of the inner body and of the classifier.
 pub(super) struct OnPanic<'a, C, State>(Option<&'a mut Option<TrackedCall<C, State>>>);
 
 impl<'a, C, State> OnPanic<'a, C, State> {
     pub(super) fn new(call: &'a mut Option<TrackedCall<C, State>>) -> Self {
         Self(Some(call))
+    }
+
+    pub(super) fn waits_for_trailers<BodyError>(&self) -> bool
+    where
+        C: ClassifyEnd<State, BodyError>,
+    {
+        let call = self.0.as_ref().and_then(|call| call.as_ref());
+        call.is_some_and(TrackedCall::waits_for_trailers::<BodyError>)
     }
 
     pub(super) fn disarm(mut self) {

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use parking_lot::Mutex;
 use tower::{Layer, ServiceExt};
 use tower_sluice::circuit_breaker::{
     CallEnd, CircuitBreaker, CircuitBreakerLayer, CircuitEventKind, CircuitPolicy, CircuitState,
-    Classify, Outcome,
+    Classify, Head, Outcome,
 };
 use tower_sluice::clock::{Clock, ManualClock};
 use tower_sluice::grpc::CodeClassifier;
@@ -234,6 +234,45 @@ fn a_panic_in_the_body_is_a_failure_and_goes_on_to_the_caller() {
     assert!(panicked.is_err(), "the caller sees it");
     assert_eq!(ends(&heard), [CallEnd::Panicked]);
     assert_eq!(breaker.state(), CircuitState::Open);
+}
+
+/// A classifier that panics when it is asked whether it waits for trailers.
+#[derive(Clone, Debug)]
+struct Undecided;
+
+impl<Response, Error> Classify<Response, Error> for Undecided {
+    type State = ();
+
+    fn head(&self, _result: Result<&Response, &Error>) -> Head<()> {
+        Head::Carry(())
+    }
+}
+
+impl<BodyError> ClassifyEnd<(), BodyError> for Undecided {
+    fn end(&self, (): (), _: Option<&HeaderMap>, _: Option<&BodyError>) -> Outcome {
+        Outcome::Success
+    }
+
+    fn needs_trailers(&self, (): &()) -> bool {
+        panic!("the classifier panics")
+    }
+}
+
+#[test]
+fn a_panic_of_the_classifier_is_a_failure_wherever_it_is_asked() {
+    for (what, length, frames) in [("at the head", 0, 0), ("after a frame", 3, 1)] {
+        let (breaker, heard) = breaker(&clock());
+        let body = Script::new([Step::Data("abc")]).declaring(length);
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let mut body = Box::pin(answer(&breaker, Undecided, 200, body).into_body());
+            for _ in 0..frames {
+                let _frame = body.frame().now_or_never();
+            }
+        }));
+        assert!(panicked.is_err(), "{what}: the caller sees it");
+        assert_eq!(ends(&heard), [CallEnd::Panicked], "{what}");
+        assert_eq!(breaker.state(), CircuitState::Open, "{what}");
+    }
 }
 
 #[test]
