@@ -8,8 +8,9 @@ use ::http::Request;
 use super::client_ip::{ClientIp, Peer};
 use crate::rate_limit::{Hashed, KeyChoice};
 
-/// Limits by the key that `find` finds and refuses requests without one; for
-/// `keyed_with(quota, http::or_refuse(http::header(name)))`.
+/// Limits by the key that `find` finds and refuses requests without one, with the reason
+/// [`NoKey`](crate::rate_limit::RateLimitedReason::NoKey), which responders answer like any spent
+/// quota (429) but without a wait; for `keyed_with(quota, http::or_refuse(http::header(name)))`.
 pub fn or_refuse<Request, K: Hash>(
     find: impl Fn(&Request) -> Option<K> + Clone,
 ) -> impl Fn(&Request) -> KeyChoice<Hashed<K>> + Clone {

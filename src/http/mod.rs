@@ -42,6 +42,9 @@
 //!
 //! [`RateHeaders`] tells callers of their quota on admitted answers too.
 //!
+//! Several layers on one axum method router go into a `tower::ServiceBuilder`, whose first layer is
+//! the outermost: of `get(…).layer(…).layer(…)` the compiler cannot infer the error in between.
+//!
 //! A refusal is [marked](Refused), so that a breaker of this crate further out never counts it as
 //! a failure of the host.
 //!

@@ -10,6 +10,10 @@ use super::retry_after::{digits, is_ready_made};
 /// refusal further in against the host. A retry policy or an access log may do the same. It does
 /// not cross the network.
 ///
+/// It is in the response's extensions, or is the very value of its `Retry-After`: copies of the head
+/// have it too, but a layer in between that sets or removes `Retry-After` should
+/// [`mark`](Self::mark) what it has changed.
+///
 /// ```
 /// use tower_sluice::http::Refused;
 ///

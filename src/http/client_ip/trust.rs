@@ -48,7 +48,8 @@ impl Trust {
     /// header says.
     ///
     /// Addresses are unwrapped before they are compared, so write `10.0.0.0/8` and not
-    /// `::ffff:10.0.0.0/104`.
+    /// `::ffff:10.0.0.0/104`. A peer without an address, on a Unix socket say, leaves the client
+    /// without one too; [`ClientIp::peer_by`](super::ClientIp::peer_by) can name one for it.
     ///
     /// # Panics
     ///

@@ -20,7 +20,7 @@ use crate::http::retry_after::digits;
 /// | [`x_seconds`](Self::x_seconds), [`x_epoch`](Self::x_epoch) | `X-RateLimit-Limit`, `-Remaining`, `-Reset` |
 ///
 /// The limit is the quota's burst, and the window the time in which an empty quota refills to it,
-/// so that remaining never exceeds the limit nor reset the window. With a sliding window or log
+/// so that remaining never exceeds the limit nor, unless a reservation left a debt, reset the window. With a sliding window or log
 /// the times are those at which all is told to be back (see
 /// [`Standing::reset_after`](crate::rate_limit::Standing::reset_after)); a part may be back before.
 /// Times are whole seconds, rounded up. All values come from one decision and agree with each other and with
