@@ -50,7 +50,8 @@ async fn main() -> Result<(), BoxError> {
     let hosts = CircuitBreakers::<String>::builder(policy)
         .clock(clock.clone())
         .build()?;
-    let by_host = |request: &Request| request.url().authority().to_owned();
+    // Scheme, host and port: of a URL's `authority()` a user name and password are part.
+    let by_host = |request: &Request| request.url().origin().ascii_serialization();
     let rate = RateLimitLayer::new(Quota::per_second(2))
         .clock(clock.clone())
         .wait(Duration::from_secs(60));
@@ -101,7 +102,7 @@ async fn main() -> Result<(), BoxError> {
     let error = error.expect_err("its circuit is open");
     println!("  {error}");
     assert_eq!(host.asked.load(Ordering::SeqCst), 2, "not asked again");
-    let open = hosts.get(&shaky.to_string()).expect("a breaker");
+    let open = hosts.get(&format!("http://{shaky}")).expect("a breaker");
     assert_eq!(open.state(), CircuitState::Open);
 
     println!("while the connector has seen nothing but good connections");
@@ -112,7 +113,7 @@ async fn main() -> Result<(), BoxError> {
 }
 
 fn get_from(host: SocketAddr) -> Request {
-    let url = format!("http://{host}/");
+    let url = format!("http://me:secret@{host}/");
     Request::new(Method::GET, Url::parse(&url).expect("a URL"))
 }
 

@@ -115,7 +115,8 @@
 //! use tower_sluice::circuit_breaker::{CircuitBreakerLayer, CircuitPolicy};
 //! use tower_sluice::http::StatusClassifier;
 //!
-//! let by_host = |request: &reqwest::Request| request.url().authority().to_owned();
+//! // Scheme, host and port; `authority()` would hold a user name and password too.
+//! let by_host = |request: &reqwest::Request| request.url().origin().ascii_serialization();
 //! let client = ServiceBuilder::new()
 //!     .layer(CircuitBreakerLayer::keyed(CircuitPolicy::default(), by_host)
 //!         .classify(StatusClassifier::new()))
