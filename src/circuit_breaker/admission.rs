@@ -49,16 +49,17 @@ impl Shared {
     /// The refusal of an open circuit whose time has an end that has not come; `None` for anything
     /// else.
     #[inline]
-    fn refuse_until_later(&self, standing: Standing) -> Option<CircuitOpen> {
+    pub(super) fn refuse_until_later(&self, standing: Standing) -> Option<CircuitOpen> {
         let until = self.gate.refusing_until(standing)?;
         let left = self.read_clock().left_until(until)?;
         let name = self.name.clone();
         Some(CircuitOpen::new(name, CircuitOpenReason::Open, Some(left)))
     }
 
+    /// Decides on any call, whatever it takes.
     #[cold]
     #[inline(never)]
-    fn admit_rarely(&self, inner: Inner) -> Result<Ticket, CircuitOpen> {
+    pub(super) fn admit_rarely(&self, inner: Inner) -> Result<Ticket, CircuitOpen> {
         let standing = self.gate.standing();
         match standing.way() {
             Way::Pass if inner == Inner::Ready => Ok(self.pass(standing, Kind::Counted)),

@@ -52,7 +52,16 @@ impl CircuitBreaker {
     /// time left where one is known.
     #[inline]
     pub fn try_acquire(&self) -> Result<Permit<'_>, CircuitOpen> {
-        let ticket = self.0.admit(Inner::Ready)?;
+        let standing = self.standing();
+        // Three exits, so that neither a ticket nor a refusal is moved from where it is put
+        // together.
+        if standing.is_plain() {
+            return Ok(Permit::new(&self.0, self.0.pass_plainly(standing)));
+        }
+        if let Some(refusal) = self.0.refuse_until_later(standing) {
+            return Err(refusal);
+        }
+        let ticket = self.0.admit_rarely(Inner::Ready)?;
         Ok(Permit::new(&self.0, ticket))
     }
 

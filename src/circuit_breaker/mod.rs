@@ -20,7 +20,7 @@
 //!
 //! | condition | trips when | costs a success |
 //! |---|---|---|
-//! | [`consecutive(n)`](CircuitPolicyBuilder::consecutive) | n outcomes in a row failed or were slow | two loads |
+//! | [`consecutive(n)`](CircuitPolicyBuilder::consecutive) | n outcomes in a row failed or were slow | one load |
 //! | [`failure_rate(r)`](CircuitPolicyBuilder::failure_rate) | failures / calls ≥ r in the window, once [`min_calls`](CircuitPolicyBuilder::min_calls) are in it | one write, see below |
 //! | [`slow_rate(r)`](CircuitPolicyBuilder::slow_rate) | slow calls / calls ≥ r, likewise | the same |
 //!

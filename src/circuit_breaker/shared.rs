@@ -26,7 +26,10 @@ use crate::sync::{AtomicU32, Mutex, Ordering};
 /// `windows`; everything else happens under the lock of `core`, in a
 /// [`Turn`]. Locks are taken in the order core, then a window's, then the
 /// queue's of events.
+// Aligned, so that the count of handles before it, which each call through the layer writes twice,
+// is on no line that calls only read.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(super) struct Shared {
     pub(super) name: Name,
     pub(super) clock: Clock,

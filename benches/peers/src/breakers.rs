@@ -125,3 +125,21 @@ pub fn open_refuse() -> Vec<Contender> {
     }));
     all
 }
+
+/// With both clock reads, and what less a policy asks for that does not time calls.
+pub fn by_hand_closed() -> Vec<Contender> {
+    let floor = Breaker::closed();
+    let mut all = vec![Contender::new("floor", move || {
+        let started = floor.admit().map(|()| floor.now());
+        started.map(|started| floor.record(false, started)).is_ok()
+    })];
+    all.extend(ours::breaker_by_hand_closed());
+    all
+}
+
+pub fn by_hand_open() -> Vec<Contender> {
+    let floor = Breaker::open();
+    let mut all = vec![Contender::new("floor", move || floor.admit().is_ok())];
+    all.extend(ours::breaker_by_hand_open());
+    all
+}

@@ -246,12 +246,12 @@ impl Breaker {
     }
 
     #[inline]
-    fn now(&self) -> u64 {
+    pub fn now(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64
     }
 
     #[inline]
-    fn admit(&self) -> Result<(), u64> {
+    pub fn admit(&self) -> Result<(), u64> {
         match self.open_until.load(Relaxed) {
             0 => Ok(()),
             until => Err(until.saturating_sub(self.now())),
@@ -259,7 +259,7 @@ impl Breaker {
     }
 
     #[inline]
-    fn record(&self, failed: bool, started: u64) {
+    pub fn record(&self, failed: bool, started: u64) {
         let slow = self.now() - started >= self.slow;
         self.counts
             .fetch_add(1 | (u64::from(failed | slow) << 32), Relaxed);

@@ -35,8 +35,9 @@ fn main() {
         [argument, part] if argument == "--only" => {
             print::tables(|name| name.contains(part.as_str()));
         }
+        [argument] if argument == "--threads" => print::threads(),
         _ => {
-            eprintln!("sluice-peers [--only PART-OF-A-TABLE'S-NAME]");
+            eprintln!("sluice-peers [--threads | --only PART-OF-A-TABLE'S-NAME]");
             std::process::exit(2);
         }
     }

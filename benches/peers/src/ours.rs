@@ -143,11 +143,7 @@ pub fn breaker_closed_failure() -> Vec<Contender> {
     ]
 }
 
-fn kept_and_fresh(policy: CircuitPolicy, forced: bool) -> Vec<Contender> {
-    let breaker = CircuitBreaker::new("peers", policy);
-    if forced {
-        breaker.try_acquire().expect("it is closed").failure();
-    }
+fn kept_and_fresh(breaker: CircuitBreaker) -> Vec<Contender> {
     let mut kept = CircuitBreakerLayer::from(breaker).layer(Bare);
     let fresh = kept.clone();
     vec![
@@ -158,24 +154,67 @@ fn kept_and_fresh(policy: CircuitPolicy, forced: bool) -> Vec<Contender> {
     ]
 }
 
+fn slow_and_consecutive() -> CircuitPolicy {
+    let policy = CircuitPolicy::builder().consecutive(5);
+    let policy = policy.slow_threshold(Duration::from_secs(1));
+    policy.build().expect("a valid policy")
+}
+
+fn consecutive() -> CircuitPolicy {
+    let policy = CircuitPolicy::builder().consecutive(5);
+    policy.build().expect("a valid policy")
+}
+
+fn open_for_hours() -> CircuitPolicy {
+    let hours = Duration::from_secs(7_200);
+    let policy = CircuitPolicy::builder().consecutive(1);
+    let policy = policy.open_for(hours).open_cap(hours);
+    policy.build().expect("a valid policy")
+}
+
+/// A breaker that has tripped and stays open for as long as anyone measures.
+fn opened() -> CircuitBreaker {
+    let breaker = CircuitBreaker::new("peers", open_for_hours());
+    breaker.try_acquire().expect("it is closed").failure();
+    breaker
+}
+
+fn succeed(name: &'static str, policy: CircuitPolicy) -> Contender {
+    let breaker = CircuitBreaker::new("peers", policy);
+    Contender::new(name, move || {
+        breaker.try_acquire().map(|permit| permit.success()).is_ok()
+    })
+}
+
+pub fn breaker_by_hand_closed() -> Vec<Contender> {
+    let calls = CircuitPolicy::builder().failure_rate(0.5).window_calls(100);
+    vec![
+        succeed("tower-sluice, slow calls", slow_and_consecutive()),
+        succeed("tower-sluice, time window", CircuitPolicy::default()),
+        succeed(
+            "tower-sluice, window of calls",
+            calls.build().expect("a valid policy"),
+        ),
+        succeed("tower-sluice, consecutive", consecutive()),
+    ]
+}
+
+pub fn breaker_by_hand_open() -> Vec<Contender> {
+    let breaker = opened();
+    vec![Contender::new("tower-sluice", move || {
+        breaker.try_acquire().is_ok()
+    })]
+}
+
 /// Slow calls are counted, so both ends of a call read the clock.
 pub fn breaker_closed_success() -> Vec<Contender> {
-    let policy = CircuitPolicy::builder()
-        .consecutive(5)
-        .slow_threshold(Duration::from_secs(1));
-    kept_and_fresh(policy.build().expect("a valid policy"), false)
+    kept_and_fresh(CircuitBreaker::new("peers", slow_and_consecutive()))
 }
 
 pub fn breaker_closed_success_untimed() -> Vec<Contender> {
-    let policy = CircuitPolicy::builder().consecutive(5);
-    kept_and_fresh(policy.build().expect("a valid policy"), false)
+    kept_and_fresh(CircuitBreaker::new("peers", consecutive()))
 }
 
 pub fn breaker_open_refuse() -> Vec<Contender> {
-    let hours = Duration::from_secs(7_200);
-    let policy = CircuitPolicy::builder()
-        .consecutive(1)
-        .open_for(hours)
-        .open_cap(hours);
-    kept_and_fresh(policy.build().expect("a valid policy"), true)
+    kept_and_fresh(opened())
 }

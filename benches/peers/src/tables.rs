@@ -35,6 +35,11 @@ pub const TABLES: &[Table] = &[
     ("HTTP limit, allow", http_calls::allow),
     ("HTTP limit, refuse with Retry-After", http_calls::refuse),
     (
+        "breaker by hand, closed, success, elapsed recorded",
+        breakers::by_hand_closed,
+    ),
+    ("breaker by hand, open, refusal", breakers::by_hand_open),
+    (
         "breaker layer, closed, success, elapsed recorded",
         breakers::closed_success,
     ),
