@@ -144,6 +144,16 @@ fn serve<S: Service<u64>>(expected: bool, mut service: S) -> impl FnMut(u64) {
     }
 }
 
+/// As [`serve`], over HTTP; the whole answer is looked at, since it is what goes on the wire.
+fn serve_http<S: Service<http::Request<()>>>(mut service: S) -> impl FnMut(u64) {
+    move |times| {
+        (0..times).for_each(|_| {
+            let answer = call(&mut service, http::Request::new(()));
+            assert!(black_box(answer).is_ready());
+        });
+    }
+}
+
 /// Asks a limiter so many times, and wants each verdict to be `expected`.
 fn ask(expected: bool, check: impl Fn(u64) -> bool) -> impl FnMut(u64) {
     move |times| (0..times).for_each(|n| assert_eq!(black_box(check(n)), expected))
@@ -237,15 +247,14 @@ pub(crate) const PATHS: &[Path] = &[
     ("breaker layer open, refuse", || {
         Box::new(serve(false, CircuitBreakerLayer::from(open()).layer(Bare)))
     }),
+    ("http bare", || Box::new(serve_http(Answer))),
+    ("http allow", || {
+        let layer = RateLimitLayer::from(limiter(plenty(), Clock::tokio()));
+        Box::new(serve_http(layer.respond_with(respond).layer(Answer)))
+    }),
     ("http refuse with Retry-After", || {
-        let layer = RateLimitLayer::from(spent(Clock::tokio())).respond_with(respond);
-        let mut service = layer.layer(Answer);
-        Box::new(move |times| {
-            (0..times).for_each(|_| {
-                let answer = call(&mut service, http::Request::new(()));
-                assert!(black_box(answer).is_ready());
-            });
-        })
+        let layer = RateLimitLayer::from(spent(Clock::tokio()));
+        Box::new(serve_http(layer.respond_with(respond).layer(Answer)))
     }),
 ];
 
