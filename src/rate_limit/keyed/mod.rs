@@ -11,6 +11,7 @@ mod interleavings;
 mod key;
 mod keys;
 mod lanes;
+mod layer;
 mod limiter;
 mod one_word;
 mod reserve;
