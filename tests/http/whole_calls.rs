@@ -175,6 +175,40 @@ async fn h63_a_servers_429_is_no_failure_of_the_host_unless_told_so() {
 }
 
 #[tokio::test]
+async fn a_refusal_from_across_the_network_is_an_upstreams_answer_and_bears_no_mark() {
+    let (upstream, _) = breaker(strict());
+    upstream.force_open();
+    let responder = sluice::Responder::new().default_retry_after(Duration::from_secs(7));
+    let open = CircuitBreakerLayer::from(upstream).respond_with(responder);
+    let address = crate::over::serve(hello().layer(open)).await;
+
+    // A proxy hands the answer on as it came; two of our layers lie around it.
+    let (own, ends) = breaker(strict());
+    let proxy = ServiceBuilder::new()
+        .layer(RateLimitLayer::new(Quota::per_minute(9)).flatten_error())
+        .layer(
+            CircuitBreakerLayer::from(own.clone())
+                .classify(StatusClassifier::new())
+                .until_body_end()
+                .flatten_error(),
+        )
+        .map_err(tower::BoxError::from)
+        .service(crate::over::client());
+    let request = Request::get(format!("http://{address}/")).body(Body::empty());
+    let answer = proxy.oneshot(request.expect("a request")).await;
+    let response = answer.expect("an answer");
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(response.headers()["retry-after"], "7", "the same text");
+    assert!(!sluice::Refused::marks(&response), "but not our own words");
+    drop(response);
+    assert_eq!(
+        ends.lock().pop().map(|(end, _)| end),
+        Some(CallEnd::Failure)
+    );
+    assert_eq!(own.state(), CircuitState::Open);
+}
+
+#[tokio::test]
 async fn an_upstreams_retry_after_is_the_least_time_to_stay_open() {
     let unavailable = async || (StatusCode::SERVICE_UNAVAILABLE, [("retry-after", "40")]);
     let app = Router::new().route("/", axum::routing::get(unavailable));
