@@ -19,7 +19,7 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let end = (0..4_usize, outcome(), option::weighted(0.1, 0..90 * MS));
+    let end = (0..4_usize, outcome(), option::weighted(0.3, 0..150 * MS));
     let step = prop_oneof![
         40 => Just(Step::Arrive),
         30 => end.prop_map(|(at, outcome, floor)| Step::End(at, outcome, floor)),

@@ -82,7 +82,7 @@ fn open_time() -> impl Strategy<Value = OpenTime> {
         percent,
         cap: first.saturating_add(more),
     });
-    let asked = (0..60 * MS, 0..20 * MS, 2..9_u32);
+    let asked = (0..40 * MS, 0..20 * MS, 1..5_u32);
     let asked = asked.prop_map(|(base, not_ready, panics_at)| {
         OpenTime::Asked(Function {
             base,
@@ -90,7 +90,7 @@ fn open_time() -> impl Strategy<Value = OpenTime> {
             panics_at,
         })
     });
-    prop_oneof![2 => growing, 1 => asked]
+    prop_oneof![growing, asked]
 }
 
 pub(crate) fn rules() -> impl Strategy<Value = Rules> {
@@ -110,7 +110,7 @@ pub(crate) fn rules() -> impl Strategy<Value = Rules> {
     let recovery = (
         option::of(open_time()),
         option::of(or_most(1..6_u64, u64::MAX)),
-        or_most(1..60 * MS, NEVER),
+        or_most(1..150 * MS, NEVER),
     );
     let probes = (or_most(1..4_usize, 10_000), or_most(1..100 * MS, NEVER));
     let cancel = prop_oneof![
