@@ -86,3 +86,26 @@ fn loom_the_cap_is_hard_and_the_count_true() {
         assert_eq!(store.len(), 0);
     });
 }
+
+#[test]
+fn loom_what_comes_back_is_never_taken_from_a_key_that_came_after() {
+    loom::model(|| {
+        let store = Arc::new(Store::with_shards(Busy, 2, 1));
+        assert_eq!(charge(&store, 1, 1), Ok(true));
+        let other = store.clone();
+        // The first charge is over by then, and nothing of it may come back.
+        let sweeper = thread::spawn(move || {
+            other.sweep_all(Nanos::new(11));
+            charge(&other, 1, 12)
+        });
+        // Read before the lock was had, as a clock may be that went back.
+        let refund = |_: &InForce<Busy>, state: &mut State<1>, now: Nanos| {
+            let unpaid = 11_u64.saturating_sub(now.as_u64());
+            state[0] = state[0].saturating_sub(unpaid);
+        };
+        store.relieve(1, || Nanos::new(2), refund);
+        assert_eq!(sweeper.join().unwrap(), Ok(true));
+        let (_, [until]) = store.read(1);
+        assert_eq!(until, 22, "what was charged later stays charged");
+    });
+}

@@ -1,3 +1,5 @@
+use std::cell::Cell;
+
 use crossbeam_utils::CachePadded;
 
 use super::KeyedStats;
@@ -9,8 +11,8 @@ use super::stored::StoredKey;
 use super::table::State;
 use crate::WhenFull;
 use crate::clock::Nanos;
-use crate::rate_limit::Quota;
 use crate::rate_limit::algorithm::{Balance, Shortfall};
+use crate::rate_limit::{Quota, Standing};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// The store of keys, `W` words each, and what stands in for it when it is full.
@@ -28,11 +30,16 @@ struct Spill<P, const W: usize> {
 }
 
 /// An admission, or what to refuse with, and how all quotas stand where there are several.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Decision {
-    pub(super) outcome: Result<Balance, Refused>,
-    pub(super) balances: Option<Balances>,
+    pub(super) outcome: Outcome,
+    pub(super) standings: Vec<Standing>,
 }
+
+type Outcome = Result<Balance, Refused>;
+
+/// Where a decision leaves how all quotas stood: not in its answer, as most have nothing to leave.
+type Seen = Cell<Option<Balances>>;
 
 /// A charge that some of may be given back.
 #[derive(Clone, Copy, Debug)]
@@ -82,12 +89,14 @@ impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
     }
 
     pub(super) fn decide(&self, key: K, own: Option<&Quota>, now: Nanos, cost: u32) -> Decision {
-        self.shards.update(
+        let seen = Seen::default();
+        let outcome = self.shards.update(
             key,
             now,
-            |in_force, state, now| decide(&in_force.rules, own, state, now, cost),
-            || self.decide_without_room(own, now, cost),
-        )
+            |in_force, state, now| decide(&in_force.rules, own, state, now, cost, &seen),
+            || self.decide_without_room(own, now, cost, &seen),
+        );
+        Decision::new(outcome, &seen)
     }
 
     /// Charges `cost` at `now` if it fits at `at` too, an instant not later. What goes to the
@@ -100,26 +109,26 @@ impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
         now: Nanos,
         cost: u32,
     ) -> (Decision, Option<Granted>) {
+        let seen = Seen::default();
         let grant = |in_force: &InForce<P>, state: &mut State<W>, now: Nanos| {
             let rules = &in_force.rules;
-            // The later instant is that of a new key whose place was swept meanwhile.
-            let at = if at < now { at } else { now };
-            let early = decide(rules, own, &mut state.clone(), at, cost);
-            if early.outcome.is_err() {
-                return (
-                    decide(rules, own, &mut state.clone(), now, cost).or(early),
-                    None,
-                );
+            let mut early = *state;
+            if let late @ Err(_) = rules.decide(own, &mut early, at.min(now), cost) {
+                // What does not fit now either is refused as of now.
+                let late = rules.decide(own, &mut state.clone(), now, cost).and(late);
+                seen.set(rules.balances(state, now));
+                return (late, None);
             }
-            let decision = decide(rules, own, state, now, cost);
-            let granted = decision.outcome.is_ok().then(|| Granted {
+            let outcome = decide(rules, own, state, now, cost, &seen);
+            let granted = outcome.is_ok().then(|| Granted {
                 generation: in_force.generation,
                 marks: rules.marks(state, now),
             });
-            (decision, granted)
+            (outcome, granted)
         };
-        let without_room = || (self.decide_without_room(own, now, cost), None);
-        self.shards.update(key, now, grant, without_room)
+        let without_room = || (self.decide_without_room(own, now, cost, &seen), None);
+        let (outcome, granted) = self.shards.update(key, now, grant, without_room);
+        (Decision::new(outcome, &seen), granted)
     }
 
     /// Gives back up to `cost` of a charge, as far as time has not given it back yet; how much.
@@ -160,50 +169,53 @@ impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
     }
 
     #[cold]
-    fn decide_without_room(&self, own: Option<&Quota>, now: Nanos, cost: u32) -> Decision {
+    fn decide_without_room(
+        &self,
+        own: Option<&Quota>,
+        now: Nanos,
+        cost: u32,
+        seen: &Seen,
+    ) -> Outcome {
         let mut shared = self.spill.shared.lock();
         let (rules, state) = &mut *shared;
-        let fresh = [0; W];
-        let no_room = Decision {
-            outcome: Err(Refused::NoRoom(rules.balance(own, &fresh, now))),
-            balances: rules.balances(&fresh, now),
+        let no_room = || {
+            seen.set(rules.balances(&[0; W], now));
+            Err(Refused::NoRoom(rules.balance(own, &[0; W], now)))
         };
         if self.when_full == WhenFull::Refuse {
             self.spill.refused.fetch_add(1, Ordering::Relaxed);
-            return no_room;
+            return no_room();
         }
         self.spill.overflowed.fetch_add(1, Ordering::Relaxed);
         // Under the store's quotas: a key's own is for that key. What only fits that one finds no
         // room here, but may when the key has a place.
-        let decision = decide(rules, None, state, now, cost);
-        match (decision.outcome, own) {
-            (Err(Refused::AboveBurst(_)), Some(_)) => no_room,
-            _ => decision,
+        match (decide(rules, None, state, now, cost, seen), own) {
+            (Err(Refused::AboveBurst(_)), Some(_)) => no_room(),
+            (outcome, _) => outcome,
         }
     }
 
     pub(super) fn peek(&self, key: K, now: Nanos) -> Decision {
         let (in_force, state) = self.shards.read(key);
-        let rules = &in_force.rules;
-        let decision = decide(rules, None, &mut state.clone(), now, 1);
-        Decision {
-            outcome: decision.outcome.map(|_| rules.balance(None, &state, now)),
-            balances: rules.balances(&state, now),
-        }
+        let (rules, seen) = (&in_force.rules, Seen::default());
+        let outcome = decide(rules, None, &mut state.clone(), now, 1, &seen);
+        seen.set(rules.balances(&state, now));
+        Decision::new(outcome.map(|_| rules.balance(None, &state, now)), &seen)
     }
 
-    /// What is left to `key` of the quota that is the last to admit `cost`, and of all.
+    /// What is left to `key` of the quota that is the last to admit `cost`, and how all stand
+    /// where there are several.
     pub(super) fn slowest(
         &self,
         key: K,
         own: Option<&Quota>,
         now: Nanos,
         cost: u32,
-    ) -> (Balance, Option<Balances>) {
+    ) -> (Balance, Vec<Standing>) {
         let (in_force, state) = self.shards.read(key);
         let rules = &in_force.rules;
         let slowest = rules.slowest(own, &state, now, cost);
-        (slowest, rules.balances(&state, now))
+        (slowest, standings(rules.balances(&state, now)))
     }
 
     pub(super) fn plan<'a>(
@@ -246,10 +258,15 @@ impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
 }
 
 impl Decision {
-    /// This one, unless it admits where `other` does not.
-    fn or(self, other: Self) -> Self {
-        if self.outcome.is_ok() { other } else { self }
+    fn new(outcome: Outcome, seen: &Seen) -> Self {
+        let standings = standings(seen.take());
+        Self { outcome, standings }
     }
+}
+
+fn standings(balances: Option<Balances>) -> Vec<Standing> {
+    let balances = balances.as_ref().map_or(&[][..], Balances::as_slice);
+    balances.iter().copied().map(Standing).collect()
 }
 
 fn decide<P: KeyRules<W>, const W: usize>(
@@ -258,10 +275,11 @@ fn decide<P: KeyRules<W>, const W: usize>(
     state: &mut State<W>,
     now: Nanos,
     cost: u32,
-) -> Decision {
+    seen: &Seen,
+) -> Outcome {
     let outcome = rules.decide(own, state, now, cost);
-    Decision {
-        outcome,
-        balances: rules.balances(state, now),
+    if let balances @ Some(_) = rules.balances(state, now) {
+        seen.set(balances);
     }
+    outcome
 }

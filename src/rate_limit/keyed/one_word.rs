@@ -126,12 +126,23 @@ impl OneWord {
             return in_nanos(now.as_u64().saturating_add(left));
         }
         let full_at = (word & !IN_NANOS).max(now.as_u64());
-        in_nanos(full_at.saturating_add(rule.nanos_to_pass(now, units)))
+        in_nanos(full_at.saturating_add(self.nanos_for(units)))
     }
 
     /// How many nanoseconds `units` are worth, cut.
     fn nanos_of(self, units: u64) -> u64 {
         ((u128::from(units) << 63) / u128::from(self.0.rate)) as u64
+    }
+
+    /// How many nanoseconds it takes for `units` to pass, rounded up.
+    fn nanos_for(self, units: u64) -> u64 {
+        let nanos = (u128::from(units) << 63).div_ceil(u128::from(self.0.rate));
+        u64::try_from(nanos).unwrap_or(u64::MAX)
+    }
+
+    /// How many units `nanos` are worth, rounded up.
+    fn units_of(self, nanos: u64) -> u64 {
+        (u128::from(nanos) * u128::from(self.0.rate)).div_ceil(1 << 63) as u64
     }
 }
 
@@ -257,8 +268,11 @@ impl KeyRules<1> for OneWord {
         // As many units are worth no more than as many nanoseconds.
         let full_at = (state[0] & !IN_NANOS).saturating_sub(nanos);
         state[0] = full_at | state[0] & IN_NANOS;
-        // In units, of which a nanosecond is at most two.
-        given[0] = amount.max(nanos.saturating_mul(2));
+        given[0] = if mark & IN_NANOS == 0 {
+            amount
+        } else {
+            self.units_of(amount)
+        };
         given
     }
 

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::builder::check_quotas;
 use super::desks::{Desks, Verdict};
 use super::keys::Decision;
-use super::rules::{Balances, Refused};
+use super::rules::Refused;
 use super::store::Store;
 use super::stored::StoredKey;
 use crate::clock::{Clock, Nanos};
@@ -53,9 +53,10 @@ impl<K: StoredKey> Shared<K> {
 
     /// Puts a decision in the words of the handle.
     pub(super) fn outcome(&self, decision: Decision) -> Result<Allowed, RateLimited> {
+        let Decision { outcome, standings } = decision;
         let name = || self.name.clone();
-        let refusal = match decision.outcome {
-            Ok(balance) => return Ok(allowed(balance, standings(decision.balances), None)),
+        let refusal = match outcome {
+            Ok(balance) => return Ok(allowed(balance, standings, None)),
             Err(Refused::Spent(shortfall)) => RateLimited::spent(name(), shortfall),
             Err(Refused::AboveBurst(balance)) => {
                 RateLimited::for_good(name(), RateLimitedReason::CostAboveBurst, balance)
@@ -64,7 +65,7 @@ impl<K: StoredKey> Shared<K> {
                 RateLimited::for_good(name(), RateLimitedReason::StoreFull, balance)
             }
         };
-        Err(with_standings(refusal, decision.balances))
+        Err(with_standings(refusal, standings))
     }
 
     /// Refuses, except in shadow mode.
@@ -95,9 +96,9 @@ impl<K: StoredKey> Shared<K> {
 
     #[cold]
     pub(super) fn refuse_for(&self, reason: RateLimitedReason, key: K, now: Nanos) -> RateLimited {
-        let (balance, balances) = self.store.slowest(key, None, now, 1);
+        let (balance, standings) = self.store.slowest(key, None, now, 1);
         let refusal = RateLimited::for_good(self.name.clone(), reason, balance);
-        with_standings(refusal, balances)
+        with_standings(refusal, standings)
     }
 
     /// Refuses a call whose turn would come too late, or for which there is no place to wait.
@@ -109,10 +110,10 @@ impl<K: StoredKey> Shared<K> {
         turn: Nanos,
         (cost, reason): (u32, RateLimitedReason),
     ) -> Verdict {
-        let (balance, balances) = self.store.slowest(key, own, now, cost);
+        let (balance, standings) = self.store.slowest(key, own, now, cost);
         let wait = turn.since(now);
         let refusal = RateLimited::for_now(self.name.clone(), reason, balance, wait);
-        Err(with_standings(refusal, balances))
+        Err(with_standings(refusal, standings))
     }
 
     /// Quotas that read the states of the keys as those do that the limiter was made with.
@@ -152,14 +153,9 @@ const AS_MANY: &str = "as many quotas as the limiter was made with";
 const SAME_ALGORITHM: &str = "what the limiter was made with";
 const SAME_PERIOD: &str = "what the limiter was made with, for a sliding window";
 
-fn standings(balances: Option<Balances>) -> Vec<Standing> {
-    let balances = balances.as_ref().map_or(&[][..], Balances::as_slice);
-    balances.iter().copied().map(Standing).collect()
-}
-
-fn with_standings(refusal: RateLimited, balances: Option<Balances>) -> RateLimited {
-    match balances {
-        Some(_) => refusal.with_standings(standings(balances)),
-        None => refusal,
+fn with_standings(refusal: RateLimited, standings: Vec<Standing>) -> RateLimited {
+    if standings.is_empty() {
+        return refusal;
     }
+    refusal.with_standings(standings)
 }

@@ -3,12 +3,12 @@ use super::hasher::KeyHasher;
 use super::keys::{Decision, Granted, Keys};
 use super::lanes::{Lanes, words_of};
 use super::one_word::OneWord;
-use super::rules::{Balances, Charge, PerQuota};
+use super::rules::{Charge, PerQuota};
 use super::stored::StoredKey;
 use crate::WhenFull;
 use crate::clock::Nanos;
-use crate::rate_limit::Quota;
 use crate::rate_limit::algorithm::{Algorithm, Balance};
+use crate::rate_limit::{Quota, Standing};
 
 /// The keys of a limiter, with as many words of state each as its quotas need.
 pub(super) enum Store<K> {
@@ -111,7 +111,7 @@ impl<K: StoredKey> Store<K> {
         own: Option<&Quota>,
         now: Nanos,
         cost: u32,
-    ) -> (Balance, Option<Balances>) {
+    ) -> (Balance, Vec<Standing>) {
         with_keys!(self, keys => keys.slowest(key, own, now, cost))
     }
 
