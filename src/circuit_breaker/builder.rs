@@ -52,8 +52,9 @@ impl CircuitBreakerBuilder {
     ///
     /// Events of one breaker are told in their order, by one thread at a time: one of those whose
     /// calls caused them. That thread tells what others have caused meanwhile too, so a listener
-    /// should be quick: count, or send on. Behind one that is not, events of calls are
-    /// [dropped](super::Snapshot::events_dropped) once 4,096 wait. It may call back into the breaker. Its panic is caught and
+    /// should be quick: count, or send on. Slower than the calls that come, it keeps that one call
+    /// for as long as they do, and events of calls are [dropped](super::Snapshot::events_dropped)
+    /// once 4,096 wait. It may call back into the breaker. Its panic is caught and
     /// [counted](super::Snapshot::listener_panics).
     pub fn on_event<F>(mut self, listener: F) -> Self
     where
