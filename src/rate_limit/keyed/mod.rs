@@ -1,5 +1,6 @@
 //! A limit for each key.
 
+mod admin;
 mod builder;
 mod choice;
 mod decide;
