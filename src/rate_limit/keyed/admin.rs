@@ -18,7 +18,7 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
     /// free burst, and putting the same quota again changes nothing. A window goes on with its
     /// count, and ends within a new period. Waiting calls are asked again at once.
     ///
-    /// A key that is in [debt](KeyedReservation::settle), or was last called under a quota of its
+    /// A key that is in [debt](super::KeyedReservation::settle), or was last called under a quota of its
     /// own, keeps its time to full as it is.
     ///
     /// # Errors
