@@ -96,6 +96,15 @@ impl Shared {
         }
     }
 
+    /// Sets the alarm where others wait behind a place that was just taken: the one that told them
+    /// of the place has rung, and they would sleep through its deadline.
+    pub(super) fn watch_for_those_behind(self: &Arc<Self>) {
+        if !self.queue.is_empty() {
+            // Ready: there is room left, or they have been woken.
+            let _ = self.alarm.poll(self);
+        }
+    }
+
     /// Wakes as many of those who wait as may go on now. While none may it wakes one, who sets the
     /// alarm.
     fn wake_ready_queue(&self) {

@@ -111,6 +111,9 @@ impl<Request> Admit<Request> for PendingWhileOpen {
             if let Ok(reserved) = self.breaker.reserve() {
                 self.reserved = reserved;
                 self.queued.leave(&self.breaker.shared().queue);
+                if self.reserved.is_some() {
+                    self.breaker.arc().watch_for_those_behind();
+                }
                 return Poll::Ready(Ok(()));
             }
         }

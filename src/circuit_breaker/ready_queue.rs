@@ -35,6 +35,11 @@ impl ReadyQueue {
         }
     }
 
+    /// Whether nobody waits. One who comes in meanwhile looks at the state after that.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().waiting.is_empty()
+    }
+
     /// Puts `waker` in the queue under `turn`, or at its end.
     fn register(&self, turn: Option<u64>, waker: &Waker) -> u64 {
         let waker = waker.clone();

@@ -23,3 +23,4 @@ mod sockets;
 #[path = "../support/mod.rs"]
 mod support;
 mod waiting_storm;
+mod waiting_turns;
