@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use governor::clock::FakeRelativeClock;
-use tower_sluice::KeyedRateLimiter;
 use tower_sluice::clock::Clock;
+use tower_sluice::{KeyedRateLimiter, Quota};
 
 use crate::limits::{plenty, string_key};
 use crate::ours::keyed_limiter;
@@ -48,6 +48,18 @@ pub fn stores() -> Vec<Store> {
                     .iter()
                     .for_each(|key| drop(limiter.check(key.as_str())))
             },
+            pass,
+            |limiter| assert_eq!(limiter.sweep(), KEYS as usize, "all are like new"),
+        ),
+        store(
+            "tower-sluice, `u64`, two quotas",
+            || {
+                let builder = KeyedRateLimiter::<u64>::builder(Quota::per_hour(10));
+                let builder = builder.quota(Quota::per_second(10));
+                let builder = builder.max_keys(2_000_000).clock(&ours);
+                builder.build().expect("valid quotas")
+            },
+            |limiter| (0..KEYS).for_each(|key| drop(limiter.check(&key))),
             pass,
             |limiter| assert_eq!(limiter.sweep(), KEYS as usize, "all are like new"),
         ),
@@ -105,30 +117,46 @@ pub struct Known {
     pub p99_ns: u64,
 }
 
-/// A known key by itself, and while another thread brings new keys as fast as it can.
-pub fn flood() -> [Known; 2] {
+/// Keys that are there before the flood.
+const KNOWN: u64 = 100_000;
+
+/// Known keys by themselves, while another thread asks for known ones too, and while it brings new
+/// ones, as fast as it can.
+pub fn flood() -> [Known; 3] {
     let limiter = keyed_limiter::<u64>(Clock::tokio());
-    let quiet = known(&limiter);
+    for key in 0..KNOWN {
+        let _ = limiter.check(&key);
+    }
+    let alone = known(&limiter);
+    [
+        alone,
+        beside(&limiter, 0..KNOWN),
+        beside(&limiter, KNOWN..u64::MAX),
+    ]
+}
+
+fn beside(limiter: &KeyedRateLimiter<u64>, others: std::ops::Range<u64>) -> Known {
     let done = AtomicBool::new(false);
-    let flooded = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut rng = fastrand::Rng::with_seed(11);
             while !done.load(Ordering::Relaxed) {
-                let _ = limiter.check(&rng.u64(..));
+                let _ = limiter.check(&rng.u64(others.clone()));
             }
         });
-        let flooded = known(&limiter);
+        let seen = known(limiter);
         done.store(true, Ordering::Relaxed);
-        flooded
-    });
-    [quiet, flooded]
+        seen
+    })
 }
 
 fn known(limiter: &KeyedRateLimiter<u64>) -> Known {
+    let mut rng = fastrand::Rng::with_seed(7);
     let mut times: Vec<u64> = (0..2_000_000_u32)
         .map(|_| {
+            let key = rng.u64(..KNOWN);
             let start = Instant::now();
-            let _ = limiter.check(&7);
+            let _ = limiter.check(&key);
             start.elapsed().as_nanos() as u64
         })
         .collect();
