@@ -275,3 +275,44 @@ fn a_window_changed_after_the_clock_went_back_counts_what_comes_then() {
     fail(&breaker);
     assert_eq!(breaker.state(), CircuitState::Open, "two of two");
 }
+
+/// Each thread counts for itself, but the latest time that any has read is that of all.
+#[test]
+fn failures_trip_on_whichever_thread_they_end_after_the_clock_went_back() {
+    for earlier in [0, 10] {
+        let (breaker, time) = breaker(CircuitPolicy::builder().failure_rate(0.5).min_calls(8));
+        let on_another_thread = |work: &(dyn Fn() + Sync)| {
+            std::thread::scope(|scope| scope.spawn(work).join().expect("no panic"));
+        };
+        // Threads take their stripes in turn: some share one, not all do.
+        for _ in 0..4 {
+            on_another_thread(&|| {
+                time.set(Nanos::from(SECOND * earlier));
+                succeed(&breaker);
+            });
+        }
+        on_another_thread(&|| {
+            time.set(Nanos::from(SECOND * 1_000));
+            succeed(&breaker);
+        });
+        time.set(Nanos::from(SECOND * 10));
+        for _ in 0..8 {
+            on_another_thread(&|| drop(breaker.try_acquire().map(|permit| permit.failure())));
+        }
+        let state = breaker.state();
+        assert_eq!(state, CircuitState::Open, "the others at {earlier} s");
+    }
+}
+
+#[test]
+fn a_call_is_slow_at_any_threshold_but_one_that_never_comes() {
+    let century = SECOND * 3_155_760_000;
+    for (threshold, slow) in [(century, 1), (Duration::MAX, 0)] {
+        let policy = CircuitPolicy::builder().slow_rate(1.0);
+        let (breaker, time) = breaker(policy.slow_threshold(threshold));
+        let call = breaker.try_acquire().expect("closed");
+        time.set(Nanos::MAX);
+        call.success();
+        assert_eq!(breaker.snapshot().slow, slow, "from {threshold:?} on");
+    }
+}

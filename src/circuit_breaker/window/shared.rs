@@ -92,7 +92,7 @@ impl Windows {
     /// stays as it is; any other starts empty, for `epoch` if one is counted for.
     pub(crate) fn fit(&self, policy: &CircuitPolicy, timed: bool, epoch: Option<u64>) {
         let epoch = epoch.unwrap_or(SHUT);
-        let newest = Nanos::new(self.newest.load(Ordering::Relaxed));
+        let newest = self.newest();
         let rates = policy.has_rates();
         let time = match policy.window {
             WindowKind::Time(window) if rates => Some(Nanos::saturating(window)),
@@ -139,7 +139,9 @@ impl Windows {
         ring.window.clear();
     }
 
-    /// Counts a call that neither failed nor was slow in this thread's stripe.
+    /// Counts a call that neither failed nor was slow in this thread's stripe. Where the clock
+    /// went back it goes into the stripe's newest bucket, however old, until that one's end:
+    /// whether another stripe has seen a later time is not looked up.
     #[inline]
     pub(crate) fn mark_good(&self, epoch: u64, ended: Nanos, elapsed: u64) -> Landed {
         let last = Last { ended, elapsed };
@@ -154,11 +156,13 @@ impl Windows {
         self.mark_stripe_of(stripes::of_thread(), mark)
     }
 
-    /// Counts `mark` in the stripe of a thread of that number.
+    /// Counts `mark` in the stripe of a thread of that number, at the latest time that any has
+    /// seen: after the clock went back it would else lie in a bucket that is over in the sum.
     pub(crate) fn mark_stripe_of(&self, thread: usize, mark: Mark) -> Landed {
+        let newest = self.newest();
         self.in_stripe(thread, |stripe| {
             stripe.last = mark.last().or(stripe.last);
-            self.count(stripe, mark.epoch, mark.ended, mark.tally)
+            self.count(stripe, mark.epoch, mark.ended.max(newest), mark.tally)
         })
     }
 
@@ -188,8 +192,12 @@ impl Windows {
 
     #[cold]
     fn roll(&self, window: &mut TimeWindow, now: Nanos) {
-        window.roll(window.tick_at(now));
-        self.newest.fetch_max(now.as_u64(), Ordering::Relaxed);
+        let newest = self.newest.fetch_max(now.as_u64(), Ordering::Relaxed);
+        window.roll(window.tick_at(now.max(Nanos::new(newest))));
+    }
+
+    fn newest(&self) -> Nanos {
+        Nanos::new(self.newest.load(Ordering::Relaxed))
     }
 
     /// Counts a call that neither failed nor was slow, and was not timed, in the ring.
@@ -228,7 +236,7 @@ impl Windows {
     /// What all windows hold at `now`. Changes nothing.
     pub(crate) fn counts(&self, now: Nanos) -> Counts {
         let mut counts = self.ring.lock().window.total();
-        let newest = Nanos::new(self.newest.load(Ordering::Relaxed));
+        let newest = self.newest();
         for stripe in self.stripes.get().into_iter().flatten() {
             let stripe = stripe.lock();
             if let Some(window) = &stripe.window {

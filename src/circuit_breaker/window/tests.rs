@@ -104,6 +104,20 @@ fn stripes_are_summed_at_the_latest_time_any_of_them_has_seen() {
     assert_eq!(windows.last_elapsed(), Some(Duration::from_secs(30)));
 }
 
+/// The clock went back between the two: what is counted now is seen now.
+#[test]
+fn a_stripe_counts_what_ends_before_the_latest_time_of_another_at_that_time() {
+    for first in [None, Some(at(5))] {
+        let windows = timed();
+        first.map(|mark| windows.mark_stripe_of(1, mark));
+        windows.mark_stripe_of(0, at(1_000));
+        windows.mark_stripe_of(1, at(5));
+        windows.mark_stripe_of(1, at(7));
+        let now = Nanos::from(Duration::from_secs(7));
+        assert_eq!(windows.counts(now).calls, 3, "{first:?} came before");
+    }
+}
+
 #[test]
 fn a_mark_of_another_epoch_lands_nowhere_but_its_time_is_kept() {
     let windows = timed();
