@@ -54,8 +54,8 @@ impl CircuitPolicyBuilder {
         self
     }
 
-    /// Calls that take `threshold` (above zero) or longer are slow, whatever their outcome.
-    /// Default: none are. Needs a condition that asks: [`consecutive`](Self::consecutive) or
+    /// Calls that take `threshold` (above zero) or longer are slow, whatever their outcome; with
+    /// [`Duration::MAX`] none is, whatever the clock reads. Default: none are. Needs a condition that asks: [`consecutive`](Self::consecutive) or
     /// [`slow_rate`](Self::slow_rate).
     pub fn slow_threshold(mut self, threshold: Duration) -> Self {
         self.slow_threshold = Some(threshold);

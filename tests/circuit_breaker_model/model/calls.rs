@@ -3,6 +3,7 @@ use tower_sluice::circuit_breaker::{
 };
 
 use super::{Closed, HalfOpen, Model, Open, Probe, Refusal, Told};
+use crate::rules::NEVER;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
@@ -138,7 +139,9 @@ impl Model {
 
     pub(crate) fn end(&mut self, call: Call, end: CallEnd, floor: u64) -> Recorded {
         let elapsed = self.now.saturating_sub(call.start.unwrap_or(self.now));
-        let slow = self.rules.slow_threshold.is_some_and(|t| elapsed >= t);
+        // The end of time never comes, even to a clock that reads it.
+        let threshold = self.rules.slow_threshold.filter(|&t| t < NEVER);
+        let slow = threshold.is_some_and(|t| elapsed >= t);
         let (failed, counts) = match (end, self.rules.cancel) {
             (CallEnd::Success, _) => (false, true),
             (CallEnd::Failure | CallEnd::Panicked, _) => (true, true),
