@@ -1,16 +1,18 @@
+use std::collections::BTreeMap;
 use std::task::Waker;
 
 use crate::sync::Mutex;
 
-/// Those who wait for the state to change. All are woken by a change, outside of its lock, and
-/// leave the list by it; who must wait on registers again, then looks again.
+/// Those who wait for the state to change. All are woken by a change, in the order in which they
+/// came and outside of its lock, and leave the list by it; who must wait on registers again, then
+/// looks again. By place, so that thousands who do that at once do not each go through all.
 #[derive(Debug)]
 pub(super) struct Waiters(Mutex<List>);
 
 #[derive(Debug, Default)]
 struct List {
     next: u64,
-    waiting: Vec<(u64, Waker)>,
+    waiting: BTreeMap<u64, Waker>,
 }
 
 /// A place in the list.
@@ -36,13 +38,7 @@ impl Waiters {
                 }
             };
             *place = Some(Place(id));
-            match list.waiting.iter_mut().find(|(known, _)| *known == id) {
-                Some((_, old)) => Some(std::mem::replace(old, waker)),
-                None => {
-                    list.waiting.push((id, waker));
-                    None
-                }
-            }
+            list.waiting.insert(id, waker)
         };
         // Not under the lock: dropping a waker may run code of its executor.
         drop(replaced);
@@ -53,11 +49,7 @@ impl Waiters {
         let Some(Place(id)) = place.take() else {
             return;
         };
-        let left = {
-            let mut list = self.0.lock();
-            let at = list.waiting.iter().position(|(known, _)| *known == id);
-            at.map(|at| list.waiting.swap_remove(at))
-        };
+        let left = self.0.lock().waiting.remove(&id);
         drop(left);
     }
 
@@ -67,5 +59,41 @@ impl Waiters {
         for (_, waker) in woken {
             waker.wake();
         }
+    }
+}
+
+#[cfg(all(test, not(sluice_loom)))]
+mod tests {
+    use std::sync::Arc;
+    use std::task::Wake;
+
+    use super::*;
+
+    /// Notes its number when woken.
+    struct Noted(usize, Arc<Mutex<Vec<usize>>>);
+
+    impl Wake for Noted {
+        fn wake(self: Arc<Self>) {
+            self.1.lock().push(self.0);
+        }
+    }
+
+    #[test]
+    fn all_are_woken_in_the_order_they_came_whoever_leaves_and_whoever_comes_again() {
+        let (waiters, woken) = (Waiters::new(), Arc::default());
+        let waker = |number| Waker::from(Arc::new(Noted(number, Arc::clone(&woken))));
+        let mut places = [None; 4];
+        for (number, place) in places.iter_mut().enumerate() {
+            waiters.register(place, &waker(number));
+        }
+        waiters.leave(&mut places[0]);
+        waiters.register(&mut places[2], &waker(2));
+        waiters.wake();
+        assert_eq!(*woken.lock(), [1, 2, 3], "each once");
+        for number in [3, 1] {
+            waiters.register(&mut places[number], &waker(number));
+        }
+        waiters.wake();
+        assert_eq!(*woken.lock(), [1, 2, 3, 1, 3], "their places are kept");
     }
 }
