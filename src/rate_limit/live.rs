@@ -134,7 +134,7 @@ impl LiveGcra {
             let state = word.load(Ordering::Acquire);
             let mut next = state - control.offset;
             let answer = change(&control.rule, &mut next);
-            next += control.offset;
+            next = raised(next, control.offset);
             if next == state || swap(word, state, next).is_ok() {
                 control.peak = control.peak.max(unmarked(state)).max(unmarked(next));
                 return answer;
@@ -207,6 +207,15 @@ impl LiveGcra {
         self.replaced.state.store(state, Ordering::Release);
     }
 }
+
+/// The word for `state`. The largest debt leaves no room above it: it loses what is beyond.
+fn raised(state: u64, offset: u64) -> u64 {
+    let mark = state - unmarked(state);
+    mark | (unmarked(state) + offset).min(HIGHEST)
+}
+
+/// The highest state without its mark: with it, it is not yet [`SEALED`].
+const HIGHEST: u64 = unmarked(SEALED) - 1;
 
 /// The highest offset: it leaves 2^61 units, 36 years, below the mark.
 const HIGHEST_OFFSET: u64 = 1 << 61;

@@ -147,3 +147,26 @@ fn a_debt_of_half_a_million_years_ends_with_a_new_quota() {
         time.advance(secs(1));
     }
 }
+
+#[test]
+fn the_largest_debt_does_not_overflow_where_quotas_were_replaced() {
+    let (limiter, time) = manual(Quota::per_hour(10));
+    limiter.check_n(10).expect("a full bucket");
+    let year = secs(365 * 86_400);
+    // Each leaves the states of the next one above all that were.
+    for quota in [Quota::per_second(10), Quota::with_period(1, year)] {
+        limiter.set_quota(quota).expect("the same algorithm");
+    }
+    time.advance(secs(2));
+    let call = limiter.reserve(1).expect("full again");
+    call.settle(u32::MAX);
+    time.advance(year);
+    limiter.check().expect_err("a debt of billions of years");
+    assert_eq!(remaining(&limiter), 0);
+    limiter
+        .set_quota(Quota::per_second(10))
+        .expect("the same algorithm");
+    limiter.check().expect_err("no free burst");
+    time.advance(secs(1));
+    limiter.check_n(10).expect("full");
+}

@@ -370,6 +370,6 @@ pub(in crate::rate_limit) fn is_marked(state: u64) -> bool {
     state & DEBT != 0
 }
 
-pub(in crate::rate_limit) fn unmarked(state: u64) -> u64 {
+pub(in crate::rate_limit) const fn unmarked(state: u64) -> u64 {
     state & !DEBT
 }
