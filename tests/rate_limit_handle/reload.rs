@@ -217,3 +217,33 @@ fn another_algorithm_or_number_of_quotas_is_a_typed_error_and_changes_nothing() 
     assert_eq!(limiter.snapshot(), before);
     assert_eq!(limiter.quotas(), [Quota::per_second(3)]);
 }
+
+#[test]
+fn a_new_quota_gives_nothing_to_a_clock_that_then_goes_back() {
+    // The same as a call that read the clock before the quota was replaced and decides after.
+    for algorithm in 0..4 {
+        for (limit, period) in [(4, secs(1)), (3, secs(2)), (3, secs(30)), (2, millis(10))] {
+            let (limiter, time) = manual(every_algorithm(3, secs(1))[algorithm]);
+            time.advance(secs(10));
+            while limiter.check().is_ok() {}
+            let spent_at = time.now();
+            time.advance(secs(10));
+            let quota = every_algorithm(limit, period)[algorithm];
+            limiter.set_quota(quota).expect("the same algorithm");
+            time.set(spent_at);
+            let early = (0..20).filter(|_| limiter.check().is_ok()).count();
+            time.advance(secs(10));
+            let passed = (0..20).filter(|_| limiter.check().is_ok()).count();
+            let limit = limit as usize;
+            if quota.algorithm() == Algorithm::Gcra {
+                assert_eq!(early + passed, limit, "{quota}: as if it had not gone back");
+            } else {
+                // A sliding window rounds what the window before weighs down.
+                let sliding = quota.algorithm() == Algorithm::SlidingWindow;
+                let more = limit.saturating_sub(3) + usize::from(sliding);
+                assert!(early <= more, "{quota}: the window was spent, {early}");
+                assert_eq!(passed, limit, "{quota}: nor is anything taken away");
+            }
+        }
+    }
+}

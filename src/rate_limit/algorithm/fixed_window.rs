@@ -179,7 +179,9 @@ impl Rule for FixedWindow {
         let now = now.max(before.edges.seen(old[0]));
         let window = before.at(old, now);
         if window.used() == 0 {
-            return [0, 0];
+            // Not forgotten: the clock may go back, or a call have read it before.
+            let [end, spent] = *old;
+            return [end, ((spent & COUNT) + (spent >> 32)).min(COUNT)];
         }
         let used = window.used();
         let count = window.count.max(used.min(self.edges.limit));

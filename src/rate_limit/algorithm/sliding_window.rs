@@ -50,7 +50,7 @@ impl SlidingWindow {
         let (before, spent) = (counts >> 32, counts & COUNT);
         let (end, before, spent) = if now >= nothing_from {
             (self.edges.end_of_window_from(now), 0, 0)
-        } else if now >= nothing_from - period {
+        } else if now >= nothing_from.saturating_sub(period) {
             (nothing_from, spent, 0)
         } else {
             (nothing_from - period, before, spent)
@@ -191,6 +191,10 @@ impl Rule for SlidingWindow {
     fn carry(&self, before: &Self, old: &[u64; 2], now: Nanos) -> [u64; 2] {
         let end = old[0].saturating_sub(before.edges.period);
         let window = before.at(old, now.max(before.edges.seen(end)));
+        if old[0] <= window.now {
+            // Not forgotten: the clock may go back, or a call have read it before.
+            return *old;
+        }
         if window.before == 0 && window.spent == 0 {
             return [0, 0];
         }
