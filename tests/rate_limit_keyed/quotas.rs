@@ -217,3 +217,39 @@ fn h50_keyed_two_limiters_with_one_key_share_nothing() {
     assert!(minute.check("client").is_err());
     assert_eq!(day.peek("client").unwrap().remaining(), 45);
 }
+
+#[test]
+fn a_new_quota_gives_nothing_to_a_clock_that_then_goes_back() {
+    // The same as a call that read the clock before the quota was replaced and decides after.
+    let gcra = |limit, period| Quota::with_period(limit, period);
+    for [quota, new] in [
+        [gcra(3, SECOND), gcra(3, 2 * SECOND)],
+        [gcra(3, SECOND), gcra(4, 2 * SECOND)].map(Quota::fixed_window),
+        [gcra(3, SECOND), gcra(4, SECOND)].map(Quota::sliding_window),
+    ] {
+        for max_keys in [1, 100] {
+            let time = Clock::manual();
+            let clients = KeyedRateLimiter::<str>::builder(quota)
+                .max_keys(max_keys)
+                .clock(&time)
+                .build()
+                .unwrap();
+            time.advance(10 * SECOND);
+            assert_eq!(drain(&clients, "a"), 3);
+            assert_eq!(drain(&clients, "b"), 3, "its own or the shared state");
+            let spent_at = time.now();
+            time.advance(10 * SECOND);
+            clients.set_quota(new).unwrap();
+            time.set(spent_at);
+            let early = ["a", "b"].map(|key| drain(&clients, key));
+            time.advance(10 * SECOND);
+            for (key, early) in ["a", "b"].into_iter().zip(early) {
+                let all = early + drain(&clients, key);
+                assert!(
+                    all <= new.limit() as usize,
+                    "{new}, {key}, {max_keys} keys: {all}"
+                );
+            }
+        }
+    }
+}

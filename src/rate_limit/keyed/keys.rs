@@ -23,10 +23,19 @@ pub(super) struct Keys<K, P, const W: usize> {
 }
 
 struct Spill<P, const W: usize> {
-    /// The state that all keys without a place share.
-    shared: Mutex<(P, State<W>)>,
+    overspill: Mutex<Overspill<P, W>>,
     overflowed: AtomicU64,
     refused: AtomicU64,
+}
+
+/// The state that all keys without a place share.
+#[derive(Clone)]
+struct Overspill<P, const W: usize> {
+    rules: P,
+    state: State<W>,
+    /// The latest reading at which new rules made the state zero: a call that read the clock before
+    /// decides as of then.
+    zero_at: Nanos,
 }
 
 /// An admission, or what to refuse with, and how all quotas stand where there are several.
@@ -40,6 +49,15 @@ type Outcome = Result<Balance, Refused>;
 
 /// Where a decision leaves how all quotas stood: not in its answer, as most have nothing to leave.
 type Seen = Cell<Option<Balances>>;
+
+/// A call that waits, to be planned for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) own: Option<&'a Quota>,
+    pub(super) cost: u32,
+    /// Those behind it need not reckon with a turn that is later.
+    pub(super) until: Nanos,
+}
 
 /// A charge that some of may be given back.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +99,11 @@ impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
             shards: Shards::new(rules.clone(), max_keys),
             when_full,
             spill: CachePadded::new(Spill {
-                shared: Mutex::new((rules, [0; W])),
+                overspill: Mutex::new(Overspill {
+                    rules,
+                    state: [0; W],
+                    zero_at: Nanos::ZERO,
+                }),
                 overflowed: AtomicU64::new(0),
                 refused: AtomicU64::new(0),
             }),
@@ -163,9 +185,10 @@ impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
         if self.when_full == WhenFull::Refuse {
             return;
         }
-        let mut shared = self.spill.shared.lock();
-        let (rules, state) = &mut *shared;
-        rules.charge(state, now, cost);
+        let mut shared = self.spill.overspill.lock();
+        let shared = &mut *shared;
+        let now = now.max(shared.zero_at);
+        shared.rules.charge(&mut shared.state, now, cost);
     }
 
     #[cold]
@@ -176,8 +199,13 @@ impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
         cost: u32,
         seen: &Seen,
     ) -> Outcome {
-        let mut shared = self.spill.shared.lock();
-        let (rules, state) = &mut *shared;
+        let mut shared = self.spill.overspill.lock();
+        let Overspill {
+            rules,
+            state,
+            zero_at,
+        } = &mut *shared;
+        let now = now.max(*zero_at);
         let no_room = || {
             seen.set(rules.balances(&[0; W], now));
             Err(Refused::NoRoom(rules.balance(own, &[0; W], now)))
@@ -197,6 +225,7 @@ impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
 
     pub(super) fn peek(&self, key: K, now: Nanos) -> Decision {
         let (in_force, state) = self.shards.read(key);
+        let state = state.unwrap_or([0; W]);
         let (rules, seen) = (&in_force.rules, Seen::default());
         let outcome = decide(rules, None, &mut state.clone(), now, 1, &seen);
         seen.set(rules.balances(&state, now));
@@ -212,37 +241,60 @@ impl<K: StoredKey, P: KeyRules<W>, const W: usize> Keys<K, P, W> {
         now: Nanos,
         cost: u32,
     ) -> (Balance, Vec<Standing>) {
-        let (in_force, state) = self.shards.read(key);
-        let rules = &in_force.rules;
-        let slowest = rules.slowest(own, &state, now, cost);
-        (slowest, standings(rules.balances(&state, now)))
+        self.looked_up(key, |rules, state, is_own_place| {
+            let own = own.filter(|_| is_own_place);
+            let slowest = rules.slowest(own, &state, now, cost);
+            (slowest, standings(rules.balances(&state, now)))
+        })
     }
 
     pub(super) fn plan<'a>(
         &self,
         key: K,
         now: Nanos,
-        queue: impl Iterator<Item = (Option<&'a Quota>, u32)>,
+        queue: impl Iterator<Item = Asked<'a>>,
         mut turn: impl FnMut(Option<Nanos>),
     ) {
-        let (in_force, mut state) = self.shards.read(key);
-        let mut from = now;
-        for (own, cost) in queue {
-            // One that costs more than is ever admitted is turned away and delays nobody.
-            let at = in_force.rules.plan(own, &mut state, from, cost);
-            from = at.unwrap_or(from);
-            turn(at);
+        self.looked_up(key, |rules, mut state, is_own_place| {
+            let mut from = now;
+            for asked in queue {
+                let (own, mut after) = (asked.own.filter(|_| is_own_place), state);
+                let at = rules.plan(own, &mut after, from, asked.cost);
+                // One that costs more than is ever admitted, or comes too late, delays nobody.
+                if let Some(at) = at.filter(|at| *at <= asked.until) {
+                    (from, state) = (at, after);
+                }
+                turn(at);
+            }
+        });
+    }
+
+    /// Looks at the state that a call of `key` would be charged to, and says whether that is the
+    /// key's own place and not the shared one.
+    fn looked_up<T>(&self, key: K, look: impl FnOnce(&P, State<W>, bool) -> T) -> T {
+        match self.shards.read(key) {
+            (in_force, Ok(state)) => look(&in_force.rules, state, true),
+            (in_force, Err(_)) if self.when_full == WhenFull::Refuse => {
+                look(&in_force.rules, [0; W], true)
+            }
+            (_, Err(_)) => {
+                let shared = self.spill.overspill.lock().clone();
+                look(&shared.rules, shared.state, false)
+            }
         }
     }
 
     pub(super) fn set_rules(&self, rules: P, now: Nanos) {
         {
-            let mut shared = self.spill.shared.lock();
-            let state = rules.carry(&shared.0, shared.1, now);
-            *shared = (rules.clone(), state);
+            let mut shared = self.spill.overspill.lock();
+            let state = rules.carry(&shared.rules, shared.state, now);
+            if state == [0; W] && shared.state != state {
+                shared.zero_at = shared.zero_at.max(now);
+            }
+            (shared.rules, shared.state) = (rules.clone(), state);
         }
-        self.shards
-            .set_rules(rules, |old, new, state| new.carry(old, state, now));
+        let carry = |old: &P, new: &P, state| new.carry(old, state, now);
+        self.shards.set_rules(rules, now, carry);
     }
 
     pub(super) fn stats(&self) -> KeyedStats {

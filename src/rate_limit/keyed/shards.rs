@@ -234,13 +234,15 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
             .is_ok()
     }
 
-    /// Reads the state of `key` and the rules it is under.
-    pub(super) fn read(&self, key: K) -> (Arc<InForce<P>>, State<W>) {
+    /// Reads the state of `key` and the rules it is under; `Full` where it has none and there is no
+    /// room for one, unless some key has become fresh.
+    pub(super) fn read(&self, key: K) -> (Arc<InForce<P>>, Result<State<W>, Full>) {
         let place = self.place(key);
         let shard = self.shard(place).lock();
         let state = match shard.table.find(place, key) {
-            Some(index) => shard.table.state(index),
-            None => [0; W],
+            Some(index) => Ok(shard.table.state(index)),
+            None if shard.table.len() < CROWDED && self.len() < self.max_keys => Ok([0; W]),
+            None => Err(Full),
         };
         (shard.rules.clone(), state)
     }
@@ -281,10 +283,16 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
         true
     }
 
-    /// Puts every key under `rules`, its state as `carry` makes it of the old rules and state.
+    /// Puts every key under `rules`, its state as `carry` makes it, at `now`, of the old rules and
+    /// state.
     ///
     /// Key by key exact: each shard changes under its lock. Calls of this must not overlap.
-    pub(super) fn set_rules(&self, rules: P, carry: impl Fn(&P, &P, State<W>) -> State<W>) {
+    pub(super) fn set_rules(
+        &self,
+        rules: P,
+        now: Nanos,
+        carry: impl Fn(&P, &P, State<W>) -> State<W>,
+    ) {
         let Line(first) = &self.shards[0];
         let generation = first.lock().rules.generation + 1;
         let next = Arc::new(InForce { rules, generation });
@@ -295,6 +303,9 @@ impl<K: StoredKey, P: Rules<W>, const W: usize> Shards<K, P, W> {
             let carry = |state| carry(&old.rules, &next.rules, state);
             shard.table.carry(carry, &self.hasher);
             let gone = before - shard.table.len();
+            if gone > 0 {
+                shard.swept_at = shard.swept_at.max(now);
+            }
             self.shared.keys.fetch_sub(gone, Ordering::Relaxed);
         }
     }

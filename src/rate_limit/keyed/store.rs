@@ -1,6 +1,6 @@
 use super::KeyedStats;
 use super::hasher::KeyHasher;
-use super::keys::{Decision, Granted, Keys};
+use super::keys::{Asked, Decision, Granted, Keys};
 use super::lanes::{Lanes, words_of};
 use super::one_word::OneWord;
 use super::rules::{Charge, PerQuota};
@@ -121,7 +121,7 @@ impl<K: StoredKey> Store<K> {
         &self,
         key: K,
         now: Nanos,
-        queue: impl Iterator<Item = (Option<&'a Quota>, u32)>,
+        queue: impl Iterator<Item = Asked<'a>>,
         turn: impl FnMut(Option<Nanos>),
     ) {
         with_keys!(self, keys => keys.plan(key, now, queue, turn));

@@ -5,6 +5,7 @@
 use std::task::Context;
 
 use super::desks::{Books, Desk, Grant, Verdict};
+use super::keys::Asked;
 use super::rules::Refused;
 use super::shared::Shared;
 use super::stored::StoredKey;
@@ -183,9 +184,16 @@ impl<K: StoredKey> Shared<K> {
         ahead: impl Iterator<Item = &'a Waiter<Option<Quota>>>,
         (own, cost): (Option<Quota>, u32),
     ) -> Option<Nanos> {
-        let ahead = ahead.map(|waiter| (waiter.along.as_ref(), waiter.cost));
+        // Until the very end: one ahead that will not be served is in the way for as long as it waits.
+        let until = Nanos::MAX;
+        let ahead = ahead.map(|waiter| Asked {
+            own: waiter.along.as_ref(),
+            cost: waiter.cost,
+            until,
+        });
         let mut last = None;
-        let queue = ahead.chain([(own.as_ref(), cost)]);
+        let own = own.as_ref();
+        let queue = ahead.chain([Asked { own, cost, until }]);
         self.store.plan(key, now, queue, |turn| last = turn);
         last
     }
@@ -203,8 +211,11 @@ impl<K: StoredKey> Shared<K> {
 
     fn turn_away(&self, desk: &mut Desk, key: K, now: Nanos) -> Wakes {
         let mut turns = Vec::with_capacity(desk.queue.len());
-        let asked = desk.queue.iter();
-        let asked = asked.map(|waiter| (waiter.along.as_ref(), waiter.cost));
+        let asked = desk.queue.iter().map(|waiter| Asked {
+            own: waiter.along.as_ref(),
+            cost: waiter.cost,
+            until: waiter.deadline,
+        });
         self.store.plan(key, now, asked, |turn| turns.push(turn));
         let (mut turns, books) = (turns.into_iter(), &mut desk.books);
         desk.queue.turn_away(|waiter| {
