@@ -13,3 +13,4 @@ mod several;
 mod shadow;
 mod threads;
 mod waiting;
+mod waiting_plans;

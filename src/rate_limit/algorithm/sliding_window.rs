@@ -192,8 +192,12 @@ impl Rule for SlidingWindow {
         let end = old[0].saturating_sub(before.edges.period);
         let window = before.at(old, now.max(before.edges.seen(end)));
         if old[0] <= window.now {
-            // Not forgotten: the clock may go back, or a call have read it before.
-            return *old;
+            // Not forgotten: the clock may go back, or a call have read it before. It then weighs,
+            // under a longer period, as much as it did.
+            let (ours, theirs) = (self.edges.period, before.edges.period);
+            let spent = u128::from(old[1] & COUNT) * u128::from(ours.max(theirs));
+            let spent = spent.div_ceil(theirs.into()).min(COUNT.into()) as u64;
+            return [old[0], old[1] & !COUNT | spent];
         }
         if window.before == 0 && window.spent == 0 {
             return [0, 0];
