@@ -62,9 +62,9 @@ impl<S, A, C, M, E> CircuitBreakerService<S, A, C, M, E> {
         E: EndsAt<Request, S::Response, C, C::State>,
     {
         let end = E::of(&request);
-        let classifier = self.classifier.clone();
         let mut call = InFlight::new(permit);
         let guard = OnPanic::new(&mut call);
+        let classifier = self.classifier.clone();
         let inner = self.inner.call(request);
         guard.disarm();
         ResponseFuture::admitted(inner, call, classifier, end)

@@ -24,12 +24,17 @@ struct Judged<C, State> {
 
 impl<C: Clone, State> TrackedCall<C, State> {
     pub(super) fn new(call: Answered<'_, C, State>) -> Self {
-        Self(call.call.take().map(|permit| Judged {
-            head_at: permit.time_of_head(),
-            permit,
-            classifier: call.classifier.clone(),
-            head: call.head,
-            retry_floor: call.retry_floor,
+        Self(call.call.take().map(|permit| {
+            let judging = Judging(Some(permit));
+            let classifier = call.classifier.clone();
+            let permit = judging.done();
+            Judged {
+                head_at: permit.time_of_head(),
+                permit,
+                classifier,
+                head: call.head,
+                retry_floor: call.retry_floor,
+            }
         }))
     }
 }

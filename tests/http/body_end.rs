@@ -275,6 +275,32 @@ fn a_panic_of_the_classifier_is_a_failure_wherever_it_is_asked() {
     }
 }
 
+/// Can be cloned so many times.
+struct Copies(usize);
+
+impl Clone for Copies {
+    fn clone(&self) -> Self {
+        Self(self.0.checked_sub(1).expect("a copy more"))
+    }
+}
+
+#[test]
+fn a_classifier_that_panics_as_it_is_cloned_makes_the_call_a_failure() {
+    for (copies, what) in [(1, "for the call"), (2, "for the body")] {
+        let (breaker, heard) = breaker(&clock());
+        let copies = Copies(copies);
+        let classifier = move |_: Result<&Response<Script>, &Infallible>| {
+            let _held = &copies;
+            Outcome::Success
+        };
+        let answered = std::panic::AssertUnwindSafe(|| {
+            answer(&breaker, classifier, 200, Script::new([Step::Data("abc")]))
+        });
+        assert!(std::panic::catch_unwind(answered).is_err(), "{what}");
+        assert_eq!(ends(&heard), [CallEnd::Panicked], "{what}");
+    }
+}
+
 #[test]
 fn elapsed_runs_to_the_end_of_the_body() {
     let clock = clock();
