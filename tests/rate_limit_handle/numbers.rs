@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use tower_sluice::clock::Nanos;
 use tower_sluice::rate_limit::Quota;
 
-use super::{greedy, manual, secs};
+use super::{every_algorithm, greedy, manual, secs};
 
 #[test]
 fn h22_the_idle_lifetime_of_a_state_is_positive_and_long_enough() {
@@ -142,5 +143,33 @@ fn h27_any_rate_admits_burst_plus_rate_times_time() {
             missing <= (expected / 10_000).max(1),
             "{limit}: {missing} too few"
         );
+    }
+}
+
+#[test]
+fn a_new_quota_at_the_end_of_time_overflows_nowhere() {
+    let periods = [Duration::from_nanos(4), secs(1), secs(35 * 365 * 86_400)];
+    for (algorithm, old, new) in (0..4)
+        .flat_map(|algorithm| periods.map(|old| (algorithm, old)))
+        .flat_map(|(algorithm, old)| periods.map(|new| (algorithm, old, new)))
+    {
+        for before_the_end in [0, 1, 5, 1 << 30, 1 << 60, 1 << 62, 1 << 63] {
+            let (limiter, time) = manual(every_algorithm(3, old)[algorithm]);
+            time.set(Nanos::new(u64::MAX - before_the_end));
+            limiter.check_n(3).expect("fresh");
+            let quota = every_algorithm(4, new)[algorithm];
+            limiter.set_quota(quota).expect("the same algorithm");
+            assert!(
+                limiter.snapshot().remaining() <= 4,
+                "{quota}: no free burst"
+            );
+            time.set(Nanos::MAX);
+            limiter
+                .set_quota(every_algorithm(3, old)[algorithm])
+                .expect("the same algorithm");
+            while limiter.check().is_ok() {}
+            let refusal = limiter.check().expect_err("spent");
+            assert!(refusal.retry_after() <= Some(3 * new.max(old)), "{quota}");
+        }
     }
 }

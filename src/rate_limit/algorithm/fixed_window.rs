@@ -181,12 +181,13 @@ impl Rule for FixedWindow {
         if window.used() == 0 {
             // Not forgotten: the clock may go back, or a call have read it before.
             let [end, spent] = *old;
+            let end = end.min(self.edges.clamp(now));
             return [end, ((spent & COUNT) + (spent >> 32)).min(COUNT)];
         }
         let used = window.used();
         let count = window.count.max(used.min(self.edges.limit));
         Window {
-            end: window.end.min(window.now + self.edges.period),
+            end: window.end.min(self.edges.clamp(now) + self.edges.period),
             count,
             debt: used - count,
             ..window

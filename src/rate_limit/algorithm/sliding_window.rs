@@ -190,20 +190,22 @@ impl Rule for SlidingWindow {
     /// another period the window before goes on at the weight it has now.
     fn carry(&self, before: &Self, old: &[u64; 2], now: Nanos) -> [u64; 2] {
         let end = old[0].saturating_sub(before.edges.period);
-        let window = before.at(old, now.max(before.edges.seen(end)));
+        let now = now.max(before.edges.seen(end));
+        let window = before.at(old, now);
         if old[0] <= window.now {
             // Not forgotten: the clock may go back, or a call have read it before. It then weighs,
             // under a longer period, as much as it did.
             let (ours, theirs) = (self.edges.period, before.edges.period);
             let spent = u128::from(old[1] & COUNT) * u128::from(ours.max(theirs));
             let spent = spent.div_ceil(theirs.into()).min(COUNT.into()) as u64;
-            return [old[0], old[1] & !COUNT | spent];
+            return [old[0].min(self.edges.clamp(now)), old[1] & !COUNT | spent];
         }
         if window.before == 0 && window.spent == 0 {
             return [0, 0];
         }
-        let end = window.end.min(window.now + self.edges.period);
-        let mut next = Window { end, ..window };
+        let now = self.edges.clamp(Nanos::new(window.now));
+        let end = window.end.min(now + self.edges.period);
+        let mut next = Window { now, end, ..window };
         if self.edges.period != before.edges.period {
             next.before = self.of_weight(before.weight(window) - window.spent, next);
         }
