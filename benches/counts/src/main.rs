@@ -12,7 +12,10 @@ fn main() {
         return;
     };
     let times = times.parse().expect("a number of times");
-    let (_, make) = PATHS.iter().find(|(name, _)| name == path).expect("a path of the list");
+    let (_, make) = PATHS
+        .iter()
+        .find(|(name, _)| name == path)
+        .expect("a path of the list");
     let mut work = make();
     counted(&mut *work, times);
 }

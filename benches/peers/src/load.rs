@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc as async_mpsc, oneshot};
 
 const CONNECTIONS: usize = 32;
-const SPAN: Duration = Duration::from_millis(1_000);
+const SPAN: Duration = Duration::from_millis(400);
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: shop\r\nuser-agent: load\r\naccept: */*\r\n\r\n";
 
 thread_local! {

@@ -36,8 +36,9 @@ fn main() {
             print::tables(|name| name.contains(part.as_str()));
         }
         [argument] if argument == "--threads" => print::threads(),
+        [argument] if argument == "--server" => print::wire(),
         _ => {
-            eprintln!("sluice-peers [--threads | --only PART-OF-A-TABLE'S-NAME]");
+            eprintln!("sluice-peers [--threads | --server | --only PART-OF-A-TABLE'S-NAME]");
             std::process::exit(2);
         }
     }

@@ -10,8 +10,8 @@ use tower_sluice::{
 };
 
 use crate::drive::call_once;
-use crate::floors::Bare;
-use crate::limits::{INTERVAL, PLENTY};
+use crate::floors::{Bare, KeyedLimit};
+use crate::limits::{INTERVAL, PLENTY, plenty_floor};
 use crate::measure::scaling;
 
 /// What two threads do together over what one does alone.
@@ -22,6 +22,7 @@ pub fn scalings() -> Vec<(&'static str, f64)> {
         .build()
         .expect("a valid quota");
     let keyed = KeyedRateLimiter::<u64>::new(quota);
+    let floor = KeyedLimit::new(plenty_floor(), 1_000);
     let governor = governor::Quota::with_period(INTERVAL).expect("not zero");
     let governor = governor.allow_burst(NonZeroU32::new(PLENTY).expect("not zero"));
     let governor = governor::RateLimiter::dashmap(governor);
@@ -53,6 +54,17 @@ pub fn scalings() -> Vec<(&'static str, f64)> {
         (
             "distinct keys, allow",
             scaling(|thread| keys(&keyed, thread)),
+        ),
+        (
+            "the floor's table, distinct keys, allow",
+            scaling(|thread| {
+                let floor = &floor;
+                move |times| {
+                    for n in 0..times {
+                        let _ = floor.check(key(thread, n));
+                    }
+                }
+            }),
         ),
         (
             "governor, distinct keys, allow",

@@ -18,7 +18,8 @@ use tower_sluice::{Quota, RateLimitLayer};
 use crate::load::{Load, Server};
 use crate::measure::median;
 
-const PAIRS: usize = 9;
+/// Many short pairs: what else the machine does drifts over seconds.
+const PAIRS: usize = 21;
 
 /// What a layered server did, relative to the bare one of the same pair.
 pub struct Relative {
