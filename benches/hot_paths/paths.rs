@@ -193,6 +193,10 @@ pub(crate) const PATHS: &[Path] = &[
         let limiter = keyed();
         Box::new(ask(true, move |n| limiter.check(&(n % 1_000)).is_ok()))
     }),
+    ("keyed layer allow, 1000 keys", || {
+        let layer = RateLimitLayer::keyed(keyed(), |n: &u64| n % 1_000);
+        Box::new(serve(true, layer.layer(Bare)))
+    }),
     ("limit layer allow", || {
         Box::new(serve(
             true,

@@ -5,17 +5,17 @@ use super::in_flight::InFlight;
 /// It stands on the stack around the inner service's code and the classifier's. The permit's own
 /// `Drop` cannot tell: a future that panicked is dropped later, and one dropped while another
 /// unwinds did not panic.
-pub(super) struct OnPanic<'a>(Option<&'a mut InFlight>);
+pub(crate) struct OnPanic<'a>(Option<&'a mut InFlight>);
 
 impl<'a> OnPanic<'a> {
     #[inline]
-    pub(super) fn new(call: &'a mut InFlight) -> Self {
+    pub(crate) fn new(call: &'a mut InFlight) -> Self {
         Self(Some(call))
     }
 
     /// The guarded code went through.
     #[inline]
-    pub(super) fn disarm(mut self) {
+    pub(crate) fn disarm(mut self) {
         self.0 = None;
     }
 }

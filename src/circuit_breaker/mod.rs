@@ -198,7 +198,7 @@ pub mod error_chain;
 mod event;
 pub mod future;
 mod gate;
-mod guard;
+pub(crate) mod guard;
 mod in_flight;
 mod keyed;
 mod layer;

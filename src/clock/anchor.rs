@@ -23,16 +23,33 @@ pub(super) struct Anchor {
 
 impl Anchor {
     pub(super) fn at(at: Instant) -> Self {
-        let parts = Parts::of(at);
-        let by_parts_below = match parts.tell_time_after(at) {
-            true => u64::MAX / NANOS_PER_SEC,
-            false => 0,
-        };
-        Self {
+        let mut anchor = Self {
             at,
-            parts,
-            by_parts_below,
+            parts: Parts::of(at),
+            by_parts_below: u64::MAX / NANOS_PER_SEC,
+        };
+        if !anchor.tells_time() {
+            anchor.by_parts_below = 0;
         }
+        anchor
+    }
+
+    /// Whether the parts tell of later instants how much later they are.
+    fn tells_time(&self) -> bool {
+        // One nanosecond and one less than a second: one of them, or neither, ends a second.
+        [
+            1,
+            NANOS_PER_SEC - 1,
+            NANOS_PER_SEC,
+            3_600 * NANOS_PER_SEC + 7,
+        ]
+        .iter()
+        .all(|&step| {
+            let later = self.at.checked_add(Duration::from_nanos(step));
+            later.is_some_and(|later| {
+                Parts::of(later).nanos < NANOS_PER_SEC && self.until(later) == Nanos::new(step)
+            })
+        })
     }
 
     /// The time from here to `now`; none where that is earlier.
@@ -68,28 +85,6 @@ impl Parts {
         let mut parts = Self::default();
         instant.hash(&mut parts);
         parts
-    }
-
-    /// Whether parts differ as instants do, from `at` on, whose parts these are.
-    fn tell_time_after(self, at: Instant) -> bool {
-        // One nanosecond and one less than a second: one of them, or neither, ends a second.
-        [
-            1,
-            NANOS_PER_SEC - 1,
-            NANOS_PER_SEC,
-            3_600 * NANOS_PER_SEC + 7,
-        ]
-        .iter()
-        .all(|&step| {
-            let later = at.checked_add(Duration::from_nanos(step)).map(Self::of);
-            later.is_some_and(|later| later.nanos < NANOS_PER_SEC && self.until(later) == step)
-        })
-    }
-
-    fn until(self, later: Self) -> u64 {
-        let seconds = later.seconds.wrapping_sub(self.seconds);
-        let nanos = seconds.wrapping_mul(NANOS_PER_SEC);
-        nanos.wrapping_add(later.nanos).wrapping_sub(self.nanos)
     }
 }
 
@@ -170,15 +165,15 @@ mod tests {
     #[test]
     fn an_instant_whose_parts_are_not_understood_is_told_by_difference() {
         let at = some_time(5);
-        let anchor = Anchor {
-            by_parts_below: 0,
+        let mut anchor = Anchor {
             parts: Parts::default(),
-            at,
+            ..Anchor::at(at)
         };
-        assert_eq!(anchor.until(at + Duration::from_nanos(9)), Nanos::new(9));
         assert!(
-            !Parts::default().tell_time_after(at),
+            !anchor.tells_time(),
             "parts that are not its own are found out"
         );
+        anchor.by_parts_below = 0;
+        assert_eq!(anchor.until(at + Duration::from_nanos(9)), Nanos::new(9));
     }
 }

@@ -119,7 +119,8 @@
 //! let by_host = |request: &reqwest::Request| request.url().origin().ascii_serialization();
 //! let client = ServiceBuilder::new()
 //!     .layer(CircuitBreakerLayer::keyed(CircuitPolicy::default(), by_host)
-//!         .classify(StatusClassifier::new()))
+//!         .classify(StatusClassifier::new())
+//!         .until_any_body_end())
 //!     .map_response(http::Response::<reqwest::Body>::from)
 //!     .service(reqwest::Client::new());
 //! # fn service<S: tower::Service<reqwest::Request>>(_: S) {}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ::http::HeaderMap;
 
 use super::ClassifyEnd;
-use crate::circuit_breaker::{Admitted, Answered, Head, Outcome};
+use crate::circuit_breaker::{Admitted, Answered, Head, Outcome, guard};
 use crate::clock::Nanos;
 
 /// Recorded exactly once: at the end, by a panic, or when dropped.
@@ -24,17 +24,15 @@ struct Judged<C, State> {
 
 impl<C: Clone, State> TrackedCall<C, State> {
     pub(super) fn new(call: Answered<'_, C, State>) -> Self {
-        Self(call.call.take().map(|permit| {
-            let judging = Judging(Some(permit));
-            let classifier = call.classifier.clone();
-            let permit = judging.done();
-            Judged {
-                head_at: permit.time_of_head(),
-                permit,
-                classifier,
-                head: call.head,
-                retry_floor: call.retry_floor,
-            }
+        let on_panic = guard::OnPanic::new(call.call);
+        let classifier = call.classifier.clone();
+        on_panic.disarm();
+        Self(call.call.take().map(|permit| Judged {
+            head_at: permit.time_of_head(),
+            permit,
+            classifier,
+            head: call.head,
+            retry_floor: call.retry_floor,
         }))
     }
 }

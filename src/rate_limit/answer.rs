@@ -20,6 +20,16 @@ pub(super) enum Apart {
     Refused(RateLimited),
 }
 
+impl From<Result<Allowed, RateLimited>> for Apart {
+    #[inline]
+    fn from(decided: Result<Allowed, RateLimited>) -> Self {
+        match decided {
+            Ok(allowed) => Self::Admitted(allowed),
+            Err(refusal) => Self::Refused(refusal),
+        }
+    }
+}
+
 impl From<Apart> for Result<Allowed, RateLimited> {
     #[inline]
     fn from(apart: Apart) -> Self {
@@ -50,10 +60,7 @@ impl Inner {
 
     #[cold]
     pub(super) fn decide_apart(&self, now: Nanos, cost: u32) -> Apart {
-        match self.answer(self.engine.decide_apart(now, cost)) {
-            Ok(allowed) => Apart::Admitted(allowed),
-            Err(refusal) => Apart::Refused(refusal),
-        }
+        self.answer(self.engine.decide_apart(now, cost)).into()
     }
 
     /// As [`outcome`](Self::outcome); in shadow mode refusals turn into admissions and count.

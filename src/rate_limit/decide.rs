@@ -34,21 +34,6 @@ pub trait Decide<Request>: sealed::Sealed {
     /// Decides at once; `None` is not limited.
     #[doc(hidden)]
     fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided>;
-
-    /// As `decide`, and looks at an admission where it is made: what is not looked at is then
-    /// not even made.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn settle<T>(
-        &self,
-        request: &Request,
-        now: Nanos,
-        cost: u32,
-        admitted: impl FnOnce(Allowed) -> T,
-    ) -> Option<Result<T, RateLimited>> {
-        let decided = self.decide(request, now, cost)?;
-        Some(decided.map(admitted))
-    }
 }
 
 /// A decider that lets a request wait for its turn. Sealed.
@@ -125,17 +110,6 @@ where
     fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
         self.inner.decide(request, now, cost)
     }
-
-    #[inline(always)]
-    fn settle<T>(
-        &self,
-        request: &Request,
-        now: Nanos,
-        cost: u32,
-        admitted: impl FnOnce(Allowed) -> T,
-    ) -> Option<Result<T, RateLimited>> {
-        self.inner.settle(request, now, cost, admitted)
-    }
 }
 
 impl<Request, D, F> Queue<Request> for Costed<D, F>
@@ -185,17 +159,6 @@ where
     #[inline]
     fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
         self.inner.decide(request, now, cost)
-    }
-
-    #[inline(always)]
-    fn settle<T>(
-        &self,
-        request: &Request,
-        now: Nanos,
-        cost: u32,
-        admitted: impl FnOnce(Allowed) -> T,
-    ) -> Option<Result<T, RateLimited>> {
-        self.inner.settle(request, now, cost, admitted)
     }
 }
 

@@ -14,9 +14,7 @@ pub(super) struct Replaced {
     rate: AtomicU64,
     call: AtomicU64,
     full: AtomicU64,
-    room_for_one: AtomicU64,
     last: AtomicU64,
-    whole: AtomicU64,
     /// How far the word is above the state that the rule means.
     offset: AtomicU64,
     period: AtomicU64,
@@ -31,9 +29,7 @@ impl Replaced {
             rate: AtomicU64::new(0),
             call: AtomicU64::new(0),
             full: AtomicU64::new(0),
-            room_for_one: AtomicU64::new(0),
             last: AtomicU64::new(0),
-            whole: AtomicU64::new(0),
             offset: AtomicU64::new(0),
             period: AtomicU64::new(0),
             sizes: AtomicU64::new(0),
@@ -46,10 +42,7 @@ impl Replaced {
         self.rate.store(rule.rate, Ordering::Release);
         self.call.store(rule.call, Ordering::Release);
         self.full.store(rule.full, Ordering::Release);
-        self.room_for_one
-            .store(rule.room_for_one, Ordering::Release);
         self.last.store(rule.last, Ordering::Release);
-        self.whole.store(rule.whole, Ordering::Release);
         self.offset.store(offset, Ordering::Release);
         self.period.store(period, Ordering::Release);
         self.sizes.store(sizes, Ordering::Release);
@@ -57,13 +50,14 @@ impl Replaced {
 
     /// The numbers as they stand; a mixture of two quotas while they are being replaced.
     fn rule(&self) -> Gcra {
+        let rate = self.rate.load(Ordering::Acquire);
+        let last = self.last.load(Ordering::Acquire);
         Gcra {
-            rate: self.rate.load(Ordering::Acquire),
+            rate,
             call: self.call.load(Ordering::Acquire),
             full: self.full.load(Ordering::Acquire),
-            room_for_one: self.room_for_one.load(Ordering::Acquire),
-            last: self.last.load(Ordering::Acquire),
-            whole: self.whole.load(Ordering::Acquire),
+            last,
+            whole: Gcra::whole(rate, last),
             quota: Quota::from_words([
                 self.period.load(Ordering::Acquire),
                 self.sizes.load(Ordering::Acquire),

@@ -65,11 +65,8 @@ where
         }
         let cost = decider.cost(&request);
         let now = decider.clock().now();
-        let settled = decider.settle(&request, now, cost, |allowed| {
-            manner.admitted(allowed, decider.clock(), now)
-        });
-        let (note, watch) = match settled {
-            Some(Ok(followed)) => followed,
+        let (note, watch) = match decider.decide(&request, now, cost) {
+            Some(Ok(allowed)) => manner.admitted(allowed, decider.clock(), now),
             None => (None, None),
             Some(Err(refusal)) if manner.report.is_silent() => {
                 return ResponseFuture::answered(manner.answer(&request, refusal));

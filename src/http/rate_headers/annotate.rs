@@ -85,17 +85,23 @@ impl<B> Annotate<Response<B>> for RateHeaders {
     }
 
     fn write(note: RateNote, response: &mut Response<B>) {
-        let numbers: Vec<Numbers> = note.first.into_iter().chain(note.others).collect();
-        let Some(remaining) = numbers.iter().map(|numbers| numbers.remaining).min() else {
-            return;
+        let Some(first) = note.first else { return };
+        let several: Vec<Numbers>;
+        let numbers = if note.others.is_empty() {
+            std::slice::from_ref(&first)
+        } else {
+            several = std::iter::once(first).chain(note.others).collect();
+            &several
         };
+        let all = numbers.iter().map(|numbers| numbers.remaining);
+        let remaining = all.min().unwrap_or_default();
         let inner = response.extensions().get::<Told>();
         if inner.is_some_and(|inner| inner.remaining <= remaining) {
             return;
         }
         let told = if note.refused { 0 } else { remaining };
         response.extensions_mut().insert(Told { remaining: told });
-        note.headers.write(&numbers, response.headers_mut());
+        note.headers.write(numbers, response.headers_mut());
     }
 }
 

@@ -50,8 +50,6 @@ pub(crate) struct Gcra {
     pub(in crate::rate_limit) call: u64,
     /// Units a full bucket.
     pub(in crate::rate_limit) full: u64,
-    /// How far ahead of the time a state may be so that one call still fits: `full - call`.
-    pub(in crate::rate_limit) room_for_one: u64,
     /// The last instant whose sums stay below the mark; later ones count as it.
     pub(in crate::rate_limit) last: u64,
     /// The last instant until which a nanosecond is one unit: `last`, or 0 where it is more.
@@ -96,13 +94,16 @@ impl Gcra {
             rate,
             call,
             full,
-            room_for_one: full - call,
             last: 0,
             whole: 0,
             quota,
             scale,
         };
         gcra.leaving(0)
+    }
+
+    pub(in crate::rate_limit) fn whole(rate: u64, last: u64) -> u64 {
+        if rate == ONE { last } else { 0 }
     }
 
     /// The same for states that leave `above` units free below the mark.
@@ -115,7 +116,7 @@ impl Gcra {
         let last = u64::try_from(last).unwrap_or(u64::MAX);
         Self {
             last,
-            whole: if self.rate == ONE { last } else { 0 },
+            whole: Self::whole(self.rate, last),
             ..self
         }
     }
@@ -235,11 +236,7 @@ impl Gcra {
         // Wrapping: nothing overflows in numbers of one quota, and a live limiter may read half of
         // the numbers of the next one, which it then finds out.
         let charge = u64::from(cost).wrapping_mul(self.call);
-        let room = match cost {
-            1 => units.wrapping_add(self.room_for_one),
-            _ => self.room(units, charge),
-        };
-        if state <= room {
+        if state <= self.room(units, charge) {
             let next = state.max(units).wrapping_add(charge);
             return Ok(Step { next, units });
         }

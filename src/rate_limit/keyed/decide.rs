@@ -44,19 +44,8 @@ where
 
     #[inline]
     fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
-        self.settle(request, now, cost, |allowed| allowed)
-    }
-
-    #[inline(always)]
-    fn settle<T>(
-        &self,
-        request: &Request,
-        now: Nanos,
-        cost: u32,
-        admitted: impl FnOnce(Allowed) -> T,
-    ) -> Option<Result<T, RateLimited>> {
         let key = (self.key)(request);
-        Some(self.limiter.settle_at(&key, None, now, cost, admitted))
+        Some(self.limiter.check_at(&key, None, now, cost))
     }
 }
 
@@ -90,19 +79,8 @@ where
 
     #[inline]
     fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
-        self.settle(request, now, cost, |allowed| allowed)
-    }
-
-    #[inline(always)]
-    fn settle<T>(
-        &self,
-        request: &Request,
-        now: Nanos,
-        cost: u32,
-        admitted: impl FnOnce(Allowed) -> T,
-    ) -> Option<Result<T, RateLimited>> {
         let key = (self.key)(request);
-        Some(self.limiter.settle_at(key, None, now, cost, admitted))
+        Some(self.limiter.check_at(key, None, now, cost))
     }
 }
 
@@ -137,27 +115,13 @@ where
 
     #[inline]
     fn decide(&self, request: &Request, now: Nanos, cost: u32) -> Option<Decided> {
-        self.settle(request, now, cost, |allowed| allowed)
-    }
-
-    #[inline(always)]
-    fn settle<T>(
-        &self,
-        request: &Request,
-        now: Nanos,
-        cost: u32,
-        admitted: impl FnOnce(Allowed) -> T,
-    ) -> Option<Result<T, RateLimited>> {
         let (key, own) = match (self.key)(request).into_key_choice() {
             KeyChoice::Limit(key) => (key, None),
             KeyChoice::LimitBy(key, own) => (key, Some(own)),
             KeyChoice::NotLimited => return None,
-            KeyChoice::Refuse => {
-                return Some(self.limiter.without_key(now).map(admitted));
-            }
+            KeyChoice::Refuse => return Some(self.limiter.without_key(now)),
         };
-        let limiter = &self.limiter;
-        Some(limiter.settle_at(&key, own.as_ref(), now, cost, admitted))
+        Some(self.limiter.check_at(&key, own.as_ref(), now, cost))
     }
 }
 

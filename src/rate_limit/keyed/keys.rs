@@ -73,7 +73,7 @@ impl<K: StoredKey> Keys<K, OneWord, 1> {
     }
 
     /// Decides where a known key makes it plain; `None` where that takes `decide`.
-    #[inline(always)] // part of `KeyedRateLimiter::settle_at`
+    #[inline(always)] // part of `KeyedRateLimiter::check_at`
     pub(super) fn decide_plain(
         &self,
         key: K,

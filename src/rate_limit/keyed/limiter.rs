@@ -192,38 +192,21 @@ impl<K: Key + ?Sized> KeyedRateLimiter<K> {
     where
         Q: Key<Stored = K::Stored> + ?Sized,
     {
-        self.settle_at(key, own, now, cost, |allowed| allowed)
-    }
-
-    /// As `check_at`, and looks at an admission where it is made: in the `Result` it would be
-    /// written out whole, on account of the cases decided apart.
-    #[inline(always)]
-    pub(super) fn settle_at<Q, T>(
-        &self,
-        key: &Q,
-        own: Option<&Quota>,
-        now: Nanos,
-        cost: u32,
-        admitted: impl FnOnce(Allowed) -> T,
-    ) -> Result<T, RateLimited>
-    where
-        Q: Key<Stored = K::Stored> + ?Sized,
-    {
         let shared = &*self.shared;
         if own.is_none()
             && let Some(keys) = shared.store.one_word()
         {
             let key = key.stored(keys.hasher());
             return match keys.decide_plain(key, now, cost) {
-                Some(Ok(balance)) => Ok(admitted(Allowed::new(balance))),
+                Some(Ok(balance)) => Ok(Allowed::new(balance)),
                 Some(Err(shortfall)) if !shared.shadow => {
                     Err(RateLimited::spent(shared.name.clone(), shortfall))
                 }
-                _ => shared.decide(key, None, now, cost).map(admitted),
+                _ => shared.decide_apart(key, None, now, cost).into(),
             };
         }
         let key = key.stored(shared.store.hasher());
-        shared.decide(key, own, now, cost).map(admitted)
+        shared.decide_apart(key, own, now, cost).into()
     }
 
     /// What a call of `key` would find. Spends nothing, and keeps nothing of a key that is not

@@ -32,25 +32,10 @@ impl OneWord {
         now: Nanos,
         cost: u32,
     ) -> Result<Balance, Option<Shortfall>> {
-        let rule = &self.0;
-        // A cost of 1 is always plain, and the comparison goes where it is constant.
-        if cost != 1 && (cost == 0 || cost > rule.quota.burst_size()) {
-            return Err(None);
-        }
-        let (state, units) = (*word, rule.units(now));
-        let charge = u64::from(cost).wrapping_mul(rule.call);
-        if state <= rule.room(units, charge) {
-            let next = state.max(units).wrapping_add(charge);
-            *word = next;
-            return Ok(rule.balance_of(next.wrapping_sub(units), now));
-        }
-        // A marked state is above all room.
-        if state & IN_NANOS != 0 {
-            return Err(None);
-        }
-        let load = state.wrapping_sub(units).min(rule.full);
-        let lacking = load.wrapping_add(charge).wrapping_sub(rule.full);
-        Err(Some(rule.shortfall(load, lacking, now)))
+        // The mark of a state in nanoseconds is the one that `attempt` leaves to others.
+        let step = self.0.attempt(*word, now, cost)?;
+        *word = step.next;
+        Ok(self.0.left_by(&step, now))
     }
 
     /// The rule for one call, and the state in its units: no more than a full bucket.

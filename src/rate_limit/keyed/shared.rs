@@ -7,7 +7,7 @@ use super::rules::Refused;
 use super::store::Store;
 use super::stored::StoredKey;
 use crate::clock::{Clock, Nanos};
-use crate::rate_limit::answer::allowed;
+use crate::rate_limit::answer::{Apart, allowed};
 use crate::rate_limit::{Algorithm, Allowed, Quota, RateLimited, RateLimitedReason, Standing};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::{ConfigError, Name};
@@ -37,8 +37,13 @@ pub(super) fn kind(quota: &Quota) -> (Algorithm, Duration) {
 }
 
 impl<K: StoredKey> Shared<K> {
-    /// Decides in every case; in shadow mode refusals turn into admissions and count.
+    /// As [`decide`](Self::decide).
     #[inline(never)]
+    pub(super) fn decide_apart(&self, key: K, own: Option<&Quota>, now: Nanos, cost: u32) -> Apart {
+        self.decide(key, own, now, cost).into()
+    }
+
+    /// Decides in every case; in shadow mode refusals turn into admissions and count.
     pub(super) fn decide(
         &self,
         key: K,
